@@ -13,7 +13,6 @@ from kg.errors import InputError, WorkspaceError
 from kg.lock import is_held
 from kg.rows import batches
 from kg.rows.trials import TrialStore
-from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest
 from recommender.experiment.journal import SUFFIX, find, names
@@ -72,7 +71,7 @@ def installation(cache: Path) -> Iterator[CheckResult]:
 
 
 DEEP_BYTES = 1_000_000_000
-"""Up to this size of a workspace every row, triple and vector is read unless told otherwise (issue 15)."""
+"""Up to this size of a workspace every row, triple and vector is read unless told otherwise."""
 
 REPAIR = "tunegraph doctor --repair"
 RESTORE = "tunegraph workspace restore a backup; else ingest the files again into a new workspace"
@@ -118,7 +117,7 @@ def live_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
     """Say what is wrong with the live graph; empty if nothing is."""
     if not (layout.live / "CURRENT").is_file():
         return f"{layout.live / 'CURRENT'} is missing"
-    return graph_fault(layout.live, deep=deep) or _mismatch(layout, layout.live)
+    return _graph_fault(layout, layout.live, deep=deep)
 
 
 def published_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
@@ -130,49 +129,42 @@ def published_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
         with open_newest(layout.graph):
             folder = newest(layout.graph) or layout.live
             is_deep = deep and not _shares_blocks(folder, layout.live)
-            return graph_fault(folder, deep=is_deep) or _mismatch(layout, folder)
+            return _graph_fault(layout, folder, deep=is_deep)
     except WorkspaceError as error:
         return str(error)
 
 
-def _mismatch(layout: WorkspaceFiles, folder: Path) -> str:
-    """Say why a graph is not made from the batches of the workspace; empty if it is, or is only behind."""
-    try:
-        with (
-            OxigraphStore(folder, read_only=True) as graph,
-            TrialStore(layout.trials, read_only=True) as trials,
-        ):
-            return graph_mismatch(graph, trials.file)
-    except (WorkspaceError, ValueError) as error:
-        return str(error)
-
-
-def graph_fault(folder: Path, *, deep: bool) -> str:
-    """Say what is wrong with a database of triples; empty if nothing is.
+def _graph_fault(layout: WorkspaceFiles, folder: Path, *, deep: bool) -> str:
+    """Say what is wrong with a graph, or why it is of other batches; empty if it is whole, or only behind.
 
     Args:
-        folder: Of the database, which nobody writes to.
+        layout: The workspace.
+        folder: Of the graph, which nobody writes to.
         deep: Read every block, by subject, by predicate and by object, and compare the counts.
     """
     try:
         with OxigraphStore(folder, read_only=True) as graph:
-            batch_records(graph)
-            if not deep:
-                return ""
-            predicates, objects, total = set(), set(), 0
-            for triple in graph.triples():
-                predicates.add(triple.predicate)
-                objects.add(triple.object)
-                total += 1
-            by_predicate = sum(1 for item in predicates for _ in graph.triples(None, item))
-            by_object = sum(1 for item in objects for _ in graph.triples(None, None, item))
+            counts = _counts(graph) if deep else ()
+            if len(set(counts)) > 1:
+                return "{}: {:,} triples by subject, {:,} by predicate, {:,} by object".format(
+                    folder, *counts
+                )
+            with TrialStore(layout.trials, read_only=True) as trials:
+                return graph_mismatch(graph, trials.file)
     except (WorkspaceError, ValueError) as error:
         return str(error)
-    if not total == by_predicate == by_object:
-        return (
-            f"{folder}: {total:,} triples by subject, {by_predicate:,} by predicate, {by_object:,} by object"
-        )
-    return ""
+
+
+def _counts(graph: OxigraphStore) -> tuple[int, int, int]:
+    """Count the triples by subject, by predicate and by object; reads every block."""
+    predicates, objects, total = set(), set(), 0
+    for triple in graph.triples():
+        predicates.add(triple.predicate)
+        objects.add(triple.object)
+        total += 1
+    by_predicate = sum(1 for item in predicates for _ in graph.triples(None, item))
+    by_object = sum(1 for item in objects for _ in graph.triples(None, None, item))
+    return total, by_predicate, by_object
 
 
 def file_faults(layout: WorkspaceFiles) -> list[str]:

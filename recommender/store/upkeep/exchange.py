@@ -31,7 +31,7 @@ def put_in_place(fresh: Path, place: Path) -> Path | None:
     if not place.exists() or not any(place.iterdir()):
         fresh.rename(place)
         return None
-    aside = _free_name(place)
+    aside = name_aside(place, "before-restore")
     if _exchange(fresh, place):
         fresh.rename(aside)
     else:
@@ -58,8 +58,9 @@ def _exchange(one: Path, other: Path) -> bool:
     raise OSError(code, os.strerror(code), str(other))
 
 
-def _free_name(path: Path) -> Path:
+def name_aside(path: Path, why: str) -> Path:
+    """A name beside a path that nothing has yet, such as ``live.damaged-1``."""
     number = 1
-    while (aside := path.with_name(f"{path.name}.before-restore-{number}")).exists():
+    while (aside := path.with_name(f"{path.name}.{why}-{number}")).exists():
         number += 1
     return aside

@@ -30,6 +30,7 @@ from recommender.store.upkeep.checkup import (
     published_fault,
     vector_fault,
 )
+from recommender.store.upkeep.exchange import name_aside
 
 
 def mend(layout: WorkspaceFiles, cache: Path) -> Iterator[str]:
@@ -68,7 +69,7 @@ def _mend_rows(layout: WorkspaceFiles) -> Iterator[str]:
 def _mend_graph(layout: WorkspaceFiles) -> Iterator[str]:
     fault = live_fault(layout, deep=True)
     if fault and layout.live.exists():
-        aside = _free_name(layout.live)
+        aside = name_aside(layout.live, "damaged")
         layout.live.rename(aside)
         yield f"the graph is made again from the batches ({fault}); what was there is now {aside}"
     elif fault:
@@ -76,7 +77,7 @@ def _mend_graph(layout: WorkspaceFiles) -> Iterator[str]:
     current = layout.graph / "CURRENT"
     is_unpublished = bool(published_fault(layout, deep=True))
     if is_unpublished and current.exists():
-        current.rename(_free_name(current))
+        current.rename(name_aside(current, "damaged"))
     if fault:
         layout.graph.mkdir(exist_ok=True)
         make_graph(layout)
@@ -94,7 +95,7 @@ def _pin_text_model(layout: WorkspaceFiles, cache: Path) -> Iterator[str]:
     if pinned is not None:
         _forget_vectors(layout)
         if layout.texts.exists():
-            layout.texts.rename(_free_name(layout.texts))
+            layout.texts.rename(name_aside(layout.texts, "damaged"))
         yield f"the text model {name} is another file now: the vectors are made again with it"
     layout.write({**manifest, PINNED: model.manifest.files})
 
@@ -102,13 +103,6 @@ def _pin_text_model(layout: WorkspaceFiles, cache: Path) -> Iterator[str]:
 def _forget_vectors(layout: WorkspaceFiles) -> None:
     with TrialStore(layout.trials) as trials:
         forget(trials.file)
-
-
-def _free_name(path: Path) -> Path:
-    number = 1
-    while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    return aside
 
 
 _MARK = "acknowledged"
@@ -139,9 +133,9 @@ def upgrade(layout: WorkspaceFiles) -> bool:
                 lines = BytesIO()
                 graph.dump(lines, FORMATS["ntriples"])
                 carry_over(layout.trials, batch_records(graph), lines.getvalue())
+        for name in _OBSOLETE:
+            path = layout.root / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         manifest.pop(_MARK, None)
         layout.write({**manifest, "format": FORMAT})
-    for name in _OBSOLETE:
-        path = layout.root / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return True
