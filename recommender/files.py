@@ -223,8 +223,8 @@ class WorkspaceFiles:
         """The manifest.
 
         Args:
-            form: The version that it must be of.
             for_writing: Also see that the rows are there: a writer would begin them anew.
+            form: The version that it must be of.
 
         Raises:
             WorkspaceError: There is none, it or the workspace is damaged, or it is of another version.

@@ -17,9 +17,9 @@ class Batch:
         time: Time of the acknowledgement, with its time zone.
         files: Names of the files it was read from.
         counts: Numbers of what it added, such as ``problems`` and ``trials``.
-        completed: What was taken in whole with it and need not be read again; see ``completions``.
+        completed: What was taken in whole with it and need not be read again; see ``ingest.completion``.
         origin: Label of the workspace it was joined from; empty if it was read from files.
-        seal: Digest of the rows it brought and of the seal before; empty in batches of older programs.
+        seal: Digest of what it brought and of the seal before; empty in batches of older programs.
     """
 
     number: int

@@ -194,5 +194,6 @@ def priced_as(objective: Objective, kind: WorkloadKind) -> str:
     """What of a modelled step an objective is: ``"throughput"``, ``"tpot"``, ``"ttft"``; empty for none."""
     if is_step_rate(objective, kind):
         return "throughput"
-    same = metrics_of_same_gain(re.sub(r"_p9\d$", "", objective.metric), kind)
+    name, _, end = objective.metric.rpartition("_")
+    same = metrics_of_same_gain(name if end in PERCENTILES else objective.metric, kind)
     return next((name for name in ("tpot", "ttft") if name in same), "")
