@@ -16,7 +16,7 @@ from recommender.workspace.workspace import Workspace
 from tunegraph.places import Places
 
 BUDGET_S = 5
-"""CPU seconds that any question may take (DESIGN.md section 14, law 14)."""
+"""CPU seconds that any question may take."""
 
 
 class BudgetSpentError(BaseException):

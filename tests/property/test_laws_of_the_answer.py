@@ -1,4 +1,4 @@
-"""Laws of DESIGN.md section 14 over situations that nobody wrote: told wins (1, 4, 7), unread facts (2), one price (3),
+"""The laws of answers over situations that nobody wrote: told wins (1, 4, 7), unread facts (2), one price (3),
 memory (6), no word of memory without a model (8), spellings of parsers (11).
 
 The situations are those of the panel of kinds: ``benchmarks/kinds``. A few are asked in every run, 2,000 with the long

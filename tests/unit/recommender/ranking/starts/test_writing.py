@@ -207,11 +207,10 @@ def test_without_a_price_nothing_is_expected_and_it_is_not_said_to_fit() -> None
     assert "--max-num-seqs" not in values(start)
 
 
-@pytest.mark.parametrize(
-    ("current", "more", "kept"), [(None, {}, True), ({}, {}, False), ({}, {"input_len": 100}, True)]
-)
-def test_recipes_cut_no_sequences_of_what_runs(
-    current: dict[str, Value] | None, more: dict[str, float], kept: bool
-) -> None:
-    start = write(agreed("--max-model-len", "4096"), about=situation(current=current, **more))
-    assert ("--max-model-len" in values(start)) is kept
+def test_recipes_cut_no_sequences_of_what_runs() -> None:
+    for about, kept in (
+        (situation(), True),
+        (situation(current={}), False),
+        (situation(current={}, input_len=100), True),
+    ):
+        assert ("--max-model-len" in values(write(agreed("--max-model-len", "4096"), about=about))) is kept
