@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
@@ -33,6 +34,10 @@ _SIGNS = re.compile(r"[®™©]")
 _MARKS = re.compile(r"\((?:r|tm|c)\)")
 _NOT_WORD = re.compile(r"[\W_]+")
 
+_MEMORY = re.compile(r"^(\d{2,3})(?:g|gib)?$")
+"""The memory of a device as a word of its name: ``"80g"``, ``"141"``."""
+_MOST_WORDS = 4
+"""Words of a name that are looked for in another order."""
 _NEAREST = 5
 _MOST_SIZES = 12
 _OWN_MODEL = "its config.json tells its sizes: --config-json FILE; so does a launch script that states them"
@@ -312,6 +317,10 @@ class Names:
         for vendor in () if ids else self._vendors():
             if key.startswith(vendor) and (ids := self._find(_HARDWARE, key.removeprefix(vendor))):
                 break
+        words = [_MEMORY.sub(r"\1gb", word) for word in slug(text).split("-")]
+        if not ids and 1 < len(words) <= _MOST_WORDS:
+            keys = {"".join(order) for order in permutations(words)}
+            ids = sorted({name for one in keys for name in self._find(_HARDWARE, one)})
         return ids
 
     def _in_latin(self, text: str) -> Iterator[str]:

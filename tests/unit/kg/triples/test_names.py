@@ -128,6 +128,7 @@ def test_normalise(text: str, key: str) -> None:
         "华为昇腾910B3",
         "ascend_910b3",
         "９１０Ｂ３",
+        "910B3 Ascend",
     ],
 )
 def test_one_device_by_many_names(store: GraphStore, text: str) -> None:
