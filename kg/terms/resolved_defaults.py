@@ -25,7 +25,12 @@ _REPORTED = 0.95
 """Part of its stated memory that a device reports at least: 60.9 of 64 GiB an Ascend 910B, 79.1 of 80 an
 H100, as their runtimes say it when memory runs out."""
 _MEMORY = re.compile(r"memory (<=|>=|<|>) (\S+)")
-_PLATFORMS = {"nvidia": "cuda", "amd": "rocm", "huawei": "npu", "intel": "xpu"}
+_PLATFORMS = {
+    "intel-xeon": ("cpu",), "intel-core": ("cpu",), "intel-gaudi": ("hpu",), "intel": ("xpu",),
+    "amd": ("rocm",), "nvidia": ("cuda",), "huawei": ("npu", "ascend"), "google": ("tpu",),
+    "aws": ("neuron",), "cambricon": ("camb",), "metax": ("maca",), "moore-threads": ("musa",),
+}  # fmt: skip
+"""What the engines call the devices below a name of the hardware; the first name counts."""
 
 
 def is_default(found: LookUp, value: Value, facts: Mapping[str, object]) -> bool:
@@ -69,8 +74,8 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
     if term in OF_MODEL:
         return _is_plain(facts) or (term != PLAIN and _is_writer(facts)) or None
     if term.startswith("platform == "):
-        platform = next((_PLATFORMS[name] for name in names & _PLATFORMS.keys()), None)
-        return None if platform is None else term.endswith(f" {platform}")
+        platform = next((own for name, own in _PLATFORMS.items() if name in names), None)
+        return None if platform is None else term.rpartition(" ")[2] in platform
     if match := _MEMORY.fullmatch(term):
         memory = facts.get("memory_bytes")
         if not isinstance(memory, int | float):
