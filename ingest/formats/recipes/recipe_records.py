@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from difflib import get_close_matches
 from enum import StrEnum
@@ -10,10 +11,12 @@ from typing import Any, TypeVar
 from ingest.door.records import RecordError, Records
 from ingest.door.values import JsonObject, settings
 from kg.nouns.entities import Source
+from kg.nouns.look_up import Standing
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, digest
 from kg.terms.model_name import Part, read_name
+from kg.terms.setting_registry import registry, softwares
 from kg.triples.names import slug
 
 E = TypeVar("E", bound="StrEnum")
@@ -64,6 +67,12 @@ def recipe(record: object, records: Records) -> Recipe:
     items = _items(raw.get("settings"), faults)
     if faults or role is None or authority is None or source is None:
         raise RecordError(faults)
+    if texts["version"] and texts["framework"] in softwares():
+        release = registry(texts["framework"]).at(texts["version"])
+        for item in items:
+            found = release.look_up(item.key, item.where, suggest=False)
+            if found.standing in {Standing.REMOVED, Standing.NOT_YET}:
+                records.guess(f"{found}; a recipe of {texts['version']} sets it")
     identifier = _text(raw, "id", faults) or "-".join(
         (
             texts["framework"],
@@ -179,14 +188,14 @@ def _items(raw: object, faults: list[str]) -> tuple[RecipeSetting, ...]:
         return ()
     items = []
     for place, item in enumerate(raw):
-        if not isinstance(item, dict) or not all(
-            isinstance(item.get(name), str) for name in ("key", "value")
-        ):
-            faults.append(f"settings[{place}]: needs where, key and value, each a text")
+        value = item.get("value") if isinstance(item, dict) else None
+        if not isinstance(item, dict) or value is None or not isinstance(item.get("key"), str):
+            faults.append(f"settings[{place}]: needs where, key and value")
             continue
         where = _choice(item, "where", SettingPlace, faults, f"settings[{place}].")
         if where is not None and item["key"]:
-            items.append(RecipeSetting(where=where, key=item["key"], value=item["value"]))
+            text = value if isinstance(value, str) else json.dumps(value)
+            items.append(RecipeSetting(where=where, key=item["key"], value=text))
         elif not item["key"]:
             faults.append(f"settings[{place}].key: empty")
     return tuple(items)

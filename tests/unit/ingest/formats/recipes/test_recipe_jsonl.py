@@ -74,6 +74,15 @@ def test_an_unknown_name_is_told_and_kept(tmp_path: Path, names: PlainNames) -> 
     assert "Ascend 9999" in told
 
 
+def test_a_setting_that_its_own_release_dropped_is_told_and_a_number_is_its_text(
+    tmp_path: Path, names: PlainNames
+) -> None:
+    change = flag(key="--num-scheduler-steps", value=8) | {"framework": "vllm", "version": "0.33.0"}
+    (recipe,), report = taken(tmp_path / "r.jsonl", names, RECORD | change)
+    assert recipe.settings[0].value == "8"
+    assert "vllm --num-scheduler-steps: removed in 0.10.1; a recipe of 0.33.0 sets it" in report.guesses
+
+
 def flag(**others: Any) -> dict[str, Any]:
     return {"settings": [{"where": "flag", "key": "--x", "value": "1"} | others]}
 
@@ -85,7 +94,7 @@ def flag(**others: Any) -> dict[str, Any]:
         ({"layout": {"tp": 8, "ep": 16}}, "ep 16 is more than the 8 devices it spans"),
         (flag(where="flags"), "settings[0].where: 'flags' is none of"),
         (flag(where="flags"), "did you mean flag?"),
-        (flag(value=1), "settings[0]: needs where, key and value, each a text"),
+        (flag(value=None), "settings[0]: needs where, key and value"),
         (flag(key=""), "settings[0].key: empty"),
         ({"source": None}, "source: missing"),
         ({"source": "our wiki"}, "source: missing"),
