@@ -30,15 +30,22 @@ def sniff(head: Head) -> bool:
 
 
 def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
-    """The recipe of each line, or the faults of it."""
+    """The recipe of each line, or the faults of it; one id says one thing in a file."""
+    seen: dict[str, tuple[str, Recipe]] = {}
     for place, record in json_lines(content):
         if isinstance(record, Fault):
             yield record
             continue
         try:
-            yield recipe(record, records)
+            item = recipe(record, records)
         except RecordError as fault:
             yield Fault(place=place, reason=str(fault))
+            continue
+        first, earlier = seen.setdefault(item.id, (place, item))
+        if earlier == item:
+            yield item
+        else:
+            yield Fault(place=place, reason=f"id: {item.id} says something else on {first}")
 
 
 def write(recipes: Iterable[Recipe]) -> Iterator[str]:

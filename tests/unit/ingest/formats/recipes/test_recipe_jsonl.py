@@ -106,12 +106,13 @@ def flag(**others: Any) -> dict[str, Any]:
         ({"model": None}, "model: missing"),
         ({"framework": 7}, "framework: a text, not 7"),
         ({"layout": ["tp"]}, "layout: an object"),
+        ({"id": "mine", "title": "another"}, "id: mine says something else on line 1"),
     ],
 )
 def test_a_bad_record_is_refused_with_its_line_and_the_others_are_kept(
     change: dict[str, Any], says: str, tmp_path: Path, names: PlainNames
 ) -> None:
-    recipes, report = taken(tmp_path / "r.jsonl", names, RECORD, RECORD | change)
+    recipes, report = taken(tmp_path / "r.jsonl", names, RECORD | {"id": "mine"}, RECORD | change)
     assert len(recipes) == 1
     (fault,) = report.faults
     assert fault.place == "line 2"
