@@ -1,13 +1,11 @@
 """A user's own entries of the registry."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-import data
 from kg.errors import InputError
-from kg.nouns.own_settings import OwnSettings, clashes
+from kg.nouns.own_settings import OwnSettings
 
 SHIPPED = {
     "software": "made",
@@ -68,9 +66,3 @@ def test_a_program_that_does_not_ship_is_made_of_the_file(tmp_path: Path) -> Non
 def test_every_fault_of_a_file_is_said_at_once(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         own(tmp_path, text).over("made", SHIPPED)
-
-
-@pytest.mark.parametrize("name", list(data.files("settings", ".json")))
-def test_no_shipped_file_states_a_setting_twice(name: str) -> None:
-    settings = json.loads(data.text(name))["settings"]
-    assert [text for text in clashes(settings) if text.endswith("stands twice")] == []
