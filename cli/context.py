@@ -59,7 +59,7 @@ def open_workspace(context: typer.Context) -> Workspace:
         from kg.terms.facts import FACTS
         from kg.terms.meanings import chinese_phrases
 
-        use_terms({fact.label: fact.label_zh for fact in FACTS.values()})
+        use_terms({fact.label.partition(" (")[0]: fact.label_zh for fact in FACTS.values()})
         use_terms(chinese_phrases())
         use_terms(opened.knowledge.terms(language()))
     return opened
@@ -92,4 +92,6 @@ def open_for_writing(context: typer.Context) -> Editor:
 
     chosen = settings(context)
     chosen.make(aside, show_step)
+    if language() != "en":
+        open_workspace(context).close()  # for the names of the graph's nodes
     return Workspace.editor(chosen.workspace, cache=chosen.cache)

@@ -25,9 +25,12 @@ LANGUAGES = ("en", "zh")
 _PLACE = re.compile(r"\{(\w+)\}")
 _COLUMNS = re.compile(r"( {2,})")
 _HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
+_NAMED = re.compile(r"(?P<name>[^:]+?)(?: \((?P<because>.+)\)|: (?P<rest>.+))", re.DOTALL)
+"""A name, and what is said of it: read before the templates, which may fit it by chance."""
 LONGEST = 500
 """Letters of a text that is read by templates; ours are shorter."""
 _LIST = re.compile(r"(; )(?![^()]*\))")
+_SUM = re.compile(r"( \+ )")
 _NUMBER = r"[\d.,]+"
 _SHARE = r"[\d.]+ ?%"
 _ALL = ".+"
@@ -142,22 +145,44 @@ def _pattern(english: str) -> re.Pattern[str]:
     return re.compile("".join(pieces), re.DOTALL)
 
 
+@cache
+def _heads() -> frozenset[str]:
+    """What stands before the colon of a template with places."""
+    return frozenset(one.partition(": ")[0] for one in templates() if _PLACE.search(one))
+
+
+def _name(text: str) -> str | None:
+    return templates().get(text) or _terms.get(text)
+
+
 def _in_chinese(text: str) -> str:
-    if (exact := templates().get(text) or _terms.get(text)) is not None:
+    if (exact := _name(text)) is not None:
         return exact
+    if text.startswith("# "):
+        return f"# {localised(text[2:])}"
     if len(text) > LONGEST:
-        return text
-    for pattern, chinese in _patterns():
-        if (match := pattern.fullmatch(text)) is not None:
-            return chinese.format(**{name: localised(value) for name, value in match.groupdict().items()})
-    for split in (_COLUMNS, _HEAD, _LIST):
+        parts = _LIST.split(text)
+        return "".join(map(localised, parts)) if len(parts) > 1 else text
+    named = _NAMED.fullmatch(text)
+    known = _name(named["name"]) if named else None
+    if named and known and named["because"]:
+        return f"{known}（{localised(named['because'])}）"
+    if (not known or (named and named["name"] in _heads())) and (made := _by_template(text)) is not None:
+        return made
+    if named and known:
+        return f"{known}：{localised(named['rest'])}"
+    for split in (_COLUMNS, _HEAD, _LIST, _SUM):
         parts = split.split(text)
         if len(parts) > 1:
             return "".join(_beside(parts, place) for place in range(len(parts)))
-    head, colon, rest = text.partition(": ")
-    if colon and (head in templates() or head in _terms):
-        return f"{localised(head)}：{localised(rest)}"
     return text
+
+
+def _by_template(text: str) -> str | None:
+    for pattern, chinese in _patterns():
+        if (match := pattern.fullmatch(text)) is not None:
+            return chinese.format(**{name: localised(value) for name, value in match.groupdict().items()})
+    return None
 
 
 def _beside(parts: list[str], place: int) -> str:

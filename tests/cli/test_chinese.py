@@ -16,14 +16,14 @@ _NAMES = (
     "batches classes disagreements effects kinds provenance sources problem family region code"
     " agent aiperf alpha ascendc ask attention average base batch block bottlenecks calibration carbon cases "
     "chip compose convolution copy cp cpu csv cuda decode dmesg dp earlier en end env ep evaluate exporter "
-    "fast file files find finetune fix flags float fp framework frameworks gb gemm gpu guidellm h hardware "
+    "export fast file files flashcomm find finetune fix flags float fp framework frameworks gb gemm gpu guidellm h hardware "
     "high higher hpc id info ingest init int item items journal json kb kernel kernels kg kind kubernetes "
     "kwh latency layer layernorm learn less low lower manifest marginal mb mcp medium megatron memory metric "
     "mindie model models ms names none now npu ns number off operator operators optuna path pp prefill "
     "profile profiles python query question range recipes req restart rmsnorm s scale serve server servers "
     "serving set settings sglang shapes shell softmax softwares sp spills start statement step stop str "
     "strategies strategy tb tell text throughput tok token took tp tpot tps trace train training trial "
-    "triton tunegraph us value values vllm wh words worker workers workspace x yaml zh"
+    "triton true tunegraph us value values vllm wh words worker workers workspace x yaml zh"
 )
 NAMES = set(_NAMES.split())
 """Words of commands, of values that options take, and of formats: they are typed as they stand."""
@@ -74,6 +74,9 @@ SCREENS = (
     "recommend -k 99",
     "recommend --modl x",
     "nosuch",
+    "evolve --dry-run",
+    "green forecast --region DE",
+    "recommend --model llama-2-7b --phase training --hardware 910B3 --count 8 -v",
     "examples serve_qwen3.sh",
 )
 

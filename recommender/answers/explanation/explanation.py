@@ -222,7 +222,8 @@ class ChangeExplanation(Explanation):
 
     def _left_out(self) -> Iterator[str]:
         for refusal in self.answer.refused[:SHOWN]:
-            yield f"{refusal.rule}: {refusal.reason} <{refusal.source}>"
+            source = f" <{refusal.source}>" if refusal.source else ""
+            yield f"{refusal.rule}: {refusal.reason}{source}"
         if len(self.answer.refused) > SHOWN:
             yield f"... {len(self.answer.refused)} in all"
         for limit in self.answer.unchecked:

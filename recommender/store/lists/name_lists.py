@@ -12,7 +12,7 @@ from kg.triples.names import normalise
 from kg.triples.serialisation import all_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from kg.nouns.knowledge import Concept
     from recommender.store.snapshot import WorkspaceSnapshot
@@ -68,7 +68,21 @@ def _models(snapshot: WorkspaceSnapshot) -> Iterator[Row]:
 def _hardware(snapshot: WorkspaceSnapshot) -> Iterator[Row]:
     for item in all_of(snapshot.graph, HardwareProfile):
         if item.level is not Level.SERVER:
-            yield item.id, item.label, item.level.value, item.broader or ""
+            facts = snapshot.hardware.facts(item.id)
+            yield item.id, *(_in_units(facts, names, scale) for names, scale in _NUMBERS), item.level.value
+
+
+_NUMBERS = (
+    (("memory_bytes",), 2**30),
+    (("memory_bandwidth_bytes_per_s",), 1e9),
+    (("peak_bf16_flops", "peak_fp16_flops", "measured_peak_fp16_flops"), 1e12),
+)
+"""Facts that a list of hardware shows, the first that is known of each, and what they are divided by."""
+
+
+def _in_units(facts: Mapping[str, float | str], names: tuple[str, ...], scale: float) -> str:
+    value = next((facts[name] for name in names if name in facts), None)
+    return f"{float(value) / scale:.4g}" if value is not None else ""
 
 
 def _servers(snapshot: WorkspaceSnapshot) -> Iterator[Row]:
@@ -100,7 +114,7 @@ def _operators(snapshot: WorkspaceSnapshot) -> Iterator[Row]:
 
 KINDS: dict[str, tuple[Row, Callable[[WorkspaceSnapshot], Iterator[Row]]]] = {
     "models": (("model", "name", "family", "architecture"), _models),
-    "hardware": (("hardware", "name", "level", "below"), _hardware),
+    "hardware": (("hardware", "GiB", "GB/s", "16-bit TFLOP/s", "level"), _hardware),
     "servers": (("server", "name", "holds"), _servers),
     "bottlenecks": (("bottleneck", "name", "Chinese name"), _concepts(Bottleneck)),
     "strategies": (("strategy", "name", "Chinese name", "phases"), _strategies),
