@@ -19,8 +19,6 @@ from kg.nouns.gain import NORMAL_90
 from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kg.nouns.entities import Problem
     from recommender.answers.capacity import Capacity, CapacityOption, CapacityRequest
 
@@ -147,7 +145,9 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
             say("Three timed runs narrow this: tunegraph ingest RUNS.csv.\n")
         else:
             say(f"Fewest: {said}\n")
-    output.table(_columns(options), (_row(place, item, options) for place, item in enumerate(options, 1)))
+    rows = [_cells(item) for item in options]
+    names = [name for name in rows[0] if any(row[name] for row in rows)]
+    output.table(["", *names], ([place, *map(row.get, names)] for place, row in enumerate(rows, 1)))
     factor = math.exp(NORMAL_90 * max(item.rated.spread for item in options))
     say(f"\nThroughput, times and what follows: modelled, within a factor of {factor:.2g} (90 %).")
     if len(found.options) > most:
@@ -165,30 +165,18 @@ def _instances(item: CapacityOption) -> str:
     )
 
 
-def _columns(options: Sequence[CapacityOption]) -> list[str]:
-    names = ["", "devices", "layout", "at once", "tokens/s/device", "TPOT", "TTFT", "chance"]
-    if any(item.price_per_million is not None for item in options):
-        names.append("price/M")
-    if any(item.watt_hours_per_million is not None for item in options):
-        names.append("Wh/M")
-    return names
-
-
-def _row(place: int, item: CapacityOption, options: Sequence[CapacityOption]) -> list[object]:
-    rated = item.rated
-    cells: list[object] = [
-        place,
-        item.devices,
-        _instances(item),
-        f"{rated.deployment.concurrency:g}",
-        f"{item.throughput_per_device:.4g}",
-        output.quantity(float(f"{rated.tpot_s:.3g}"), "s"),
-        output.quantity(float(f"{item.times['ttft']:.3g}"), "s"),
-        f"{item.chance:.0%}",
-    ]
-    if any(one.price_per_million is not None for one in options):
-        cells.append("" if item.price_per_million is None else f"{item.price_per_million:.3g}")
-    if any(one.watt_hours_per_million is not None for one in options):
-        energy = item.watt_hours_per_million
-        cells.append("" if energy is None else f"{energy:.3g}")
-    return cells
+def _cells(item: CapacityOption) -> dict[str, str]:
+    """What a table shows of a deployment, by column; empty where there is nothing to say."""
+    rated, price, energy = item.rated, item.price_per_million, item.watt_hours_per_million
+    pace = item.throughput_per_device
+    return {
+        "devices": f"{item.devices}",
+        "layout": _instances(item),
+        "at once": f"{rated.deployment.concurrency:g}",
+        "tokens/s/device": f"{pace:,.0f}" if pace >= 1000 else f"{pace:.4g}",
+        "TPOT": output.quantity(float(f"{rated.tpot_s:.3g}"), "s") if rated.tpot_s else "",
+        "TTFT": output.quantity(float(f"{item.times['ttft']:.3g}"), "s"),
+        "chance": f"{item.chance:.0%}",
+        "price/M": "" if price is None else f"{price:.3g}",
+        "Wh/M": "" if energy is None else f"{energy:.3g}",
+    }

@@ -215,14 +215,15 @@ def capacity(
     )
     said = (*notes, *starts.notes)
     assumed = tuple(fact for fact in starts.assumed if fact.name not in {"traits.concurrency", "count"})
-    is_told = problem.workload.traits.get("disaggregated")
+    prefills = float(str(base.settings.get("output_len", SERVING["output_len"]))) <= 1
+    is_told = False if prefills else problem.workload.traits.get("disaggregated")
     apart: list[CapacityOption] = []
     if is_told is None:
         is_told = None if separates(starts.situation.framework.id, base) else False
     if request.rate_per_s is not None and is_told is not False:
         apart = _apart(request, rate, limits)
         said = (*said, _MOVED) if apart else said
-    rated = [] if apart and is_told else list(rate())
+    rated = [] if apart and is_told else list(rate(role=PREFILL if prefills else ""))
     options = [item for one in rated if (item := _option(one, request, limits)) is not None]
     options += [item for item in apart if item.chance >= LEAST_CHANCE]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)

@@ -145,9 +145,14 @@ def rests_on(question: Question, steps: Steps) -> str:
     if steps.doubt is not None:
         number = len(question.measured.runs)
         parts.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this network near by")
-    now, before = (100 * math.expm1(NORMAL_90 * spread) for spread in (steps.spread_of(0), steps.spread))
-    width = [f"+-{now:.0f} %", *([f"without them +-{before:.0f} %"] if steps.doubt is not None else [])]
+    now, before = (NORMAL_90 * spread for spread in (steps.spread_of(0), steps.spread))
+    width = [_width(now), *([f"without them {_width(before)}"] if before > now else [])]
     return "; ".join([*parts, *width]) if parts else ""
+
+
+def _width(log: float) -> str:
+    """How far off an answer may be."""
+    return f"+-{100 * math.expm1(log):.0f} %" if log < 2 else f"off by up to {math.exp(log):.0f} times"
 
 
 def assumptions(question: Question, change: Mapping[str, object]) -> str:

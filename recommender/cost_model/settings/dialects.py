@@ -24,6 +24,7 @@ OFF: Mapping[str, object] = MappingProxyType(
         "zero_stage": 0, "sequence_parallel": 0, "overlap_gradients": 0, "flash_attention": 0, "fused_ops": 0,
         "overlap_tensor_parallel": 0, "grouped_matmul": 0, "recompute": "none", "offload": "none", "graph": 0,
         "expert_parallel": 1, "context_parallel": 1, "speculative_tokens": 0, "virtual_stages": 1,
+        "device_layers": SERVING["device_layers"],
     }
 )  # fmt: skip
 """What a setting is without a strategy that turns it on."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from kg.errors import InputError
+from kg.errors import InputError, MissingFactError
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.network import Network, point_us
@@ -21,7 +21,7 @@ from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.forward_pass import forward_pass
 from recommender.cost_model.workloads.launching import proposing_us, shared_us
 from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, serving_flow, step_plan
-from recommender.cost_model.workloads.serving_memory import memory_parts, sequence_bytes, weights
+from recommender.cost_model.workloads.serving_memory import memory_parts, on_device, sequence_bytes, weights
 from recommender.cost_model.workloads.steps import PARTS, Steps
 
 if TYPE_CHECKING:
@@ -116,14 +116,15 @@ def serving_step(
         phase="decode",
         logits=rows,
     )
-    device_us, wire, host, work = decode.device_us, decode.wire_us, decode.host_us, decode.block
+    kept = on_device(model, s)
+    device_us, wire, host, work = decode.device_us * kept, decode.wire_us, decode.host_us, decode.block
     cached = flight * sequence_bytes(model, s, middle)
-    fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s)
+    fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s) + _hosted_us(model, s, cached)
     proposing = proposing_us(device, model, s, device_us + wire, work)
     serial = np.where(s["async_scheduling"] > 0, 0.0, PHYSICS["step_host_us"])
     idle_host = serial + np.maximum(host - device_us - wire, 0.0)
-    stream = _stream_us(device, model, s, flight, cached)
-    launching = model.layers * work.launch_us
+    stream = _stream_us(device, model, s, flight, cached) * kept
+    launching = model.layers * work.launch_us * kept
     split_us = {
         "compute": np.maximum(device_us - stream - launching, 0.0) + proposing,
         "scheduling": np.minimum(launching, np.maximum(device_us - stream, 0.0)),
@@ -154,8 +155,10 @@ def serving_step(
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
     history = model.layers * prefill.block.growing_us * pairs
     hosts = (prefill.host_us, shared_us(prefill.host_us, s, device, fresh, together))
+    # a prompt's blocks that the host keeps are brought to the device (op offload of ggml, 32 rows and more)
+    brought = _host_fetch_us(device, network, weights(model, s) * (1 - kept), s)
     alone_s, passes_s = (
-        (count * np.maximum(prefill.device_us + prefill.wire_us, host) + history) / 1e6 * factor
+        (count * (np.maximum(prefill.device_us + prefill.wire_us, host) + brought) + history) / 1e6 * factor
         for host in hosts
     )
     apart = is_apart(s)
@@ -243,6 +246,23 @@ def _stream_us(device: Device, model: ModelSizes, s: Columns, batch: Floats, cac
         share = 1 - (1 - model.chosen / model.experts) ** batch
         read = read * (1 - (1 - share) * routed / model.parameters)
     return np.asarray((read + cached) / device.memory_bandwidth * 1e6)
+
+
+def _hosted_us(model: ModelSizes, s: Columns, cached: Floats) -> Floats:
+    """Time of the blocks that the host runs in a decode step: it reads their weights and cache.
+
+    Raises:
+        MissingFactError: The speed of its memory is not stated.
+    """
+    away = 1 - on_device(model, s)
+    if np.any((away > 0) & (s["host_bandwidth"] <= 0)):
+        blocks = f"{away.max() * model.layers:.0f} of {model.layers:.0f}"
+        raise MissingFactError(
+            f"{blocks} blocks run on the host, whose memory's speed is not known",
+            hint="state it in bytes a second, as --set host_bandwidth=60e9, or put all blocks on the device",
+        )
+    read = (weights(model, s) + cached) * away
+    return np.asarray(read / np.where(away > 0, s["host_bandwidth"], 1.0) * 1e6)
 
 
 def _host_fetch_us(device: Device, network: Network, bytes_: Floats, s: Columns) -> Floats:

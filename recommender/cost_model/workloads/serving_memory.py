@@ -52,6 +52,11 @@ def _kept(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     return np.asarray(np.ceil(model.layers / s["pipeline_parallel"]) / model.layers)
 
 
+def on_device(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
+    """Share of the blocks that devices run; the host runs the others (``--gpu-layers`` of llama.cpp)."""
+    return np.minimum(s["device_layers"] / model.layers, 1.0)
+
+
 def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     """Bytes of weights behind one tensor rank, all stages of the pipeline together."""
 
@@ -81,11 +86,11 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats) -> dict[str, Floa
     mean = sequence_bytes(model, s, s["input_len"] + s["output_len"] / 2)
     chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
     held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
-    tp = s["tensor_parallel"]
+    tp, kept = s["tensor_parallel"], _kept(model, s) * on_device(model, s)
     wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
     return {
-        "weights": weights(model, s) * _kept(model, s),
-        "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * _kept(model, s),
+        "weights": weights(model, s) * kept,
+        "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * kept,
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
         "reserved": np.full_like(tp, PHYSICS["reserved_bytes"]),
     }

@@ -50,7 +50,7 @@ class RatedDeployment:
     Attributes:
         deployment: The deployment.
         step: The price of its step under its load; an error of it makes all times too long or too short.
-        throughput: Output tokens a second of the instance.
+        throughput: Output tokens a second of the instance; of prompts where nothing else is asked for.
         requests_per_s: Requests a second of the instance.
         tpot_s: Seconds for each output token of a request.
         ttft_s: Seconds to the first one where nobody waits.
@@ -108,7 +108,8 @@ def rated_deployments(
             objective="throughput",
             limits=limits,
             usable=usable,
-            loads=(1.0,) if role == PREFILL else tuple(sorted(loads)),  # a prompt after the other
+            batch=1.0 if role == PREFILL else None,  # a prompt after the other in each engine
+            loads=() if role == PREFILL else tuple(sorted(loads)),
         )
         for option in priced_options(asked):
             is_copied = option.layout.dp > 1 and option.layout.ep == 1
@@ -139,7 +140,7 @@ def _rated(question: Question, framework: str, option: PricedStep, role: str) ->
     return RatedDeployment(
         deployment=Deployment(framework=framework, layout=layout, concurrency=at_once, role=role),
         step=option,
-        throughput=requests * answer,
+        throughput=requests * (prompt if role == PREFILL and answer <= 1 else answer),
         requests_per_s=requests,
         tpot_s=token_s,
         ttft_s=first_s,

@@ -159,6 +159,15 @@ def test_prefill_and_decode_apart_each_have_the_instances_that_the_rate_needs(sh
     assert asked(shipped, request, "tpot<=1us", **traits).options == ()
 
 
+def test_a_service_that_only_prefills_has_no_instances_that_decode(shipped: Workspace) -> None:
+    found = asked(shipped, CapacityRequest(rate_per_s=10), phase="prefill", shape={"input_len": 1024})
+    for item in found.options:
+        assert item.prefill is None
+        assert item.rated.deployment.role == "prefill"
+        assert item.rated.tpot_s == 0
+        assert item.rated.throughput == pytest.approx(1024 * item.rated.requests_per_s)
+
+
 def test_a_limit_on_the_first_token_is_kept_by_those_that_prefill(shipped: Workspace) -> None:
     traits = {"traits": {"disaggregated": True}}
     request = CapacityRequest(rate_per_s=40)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kg.errors import InputError
+from kg.errors import InputError, MissingFactError
 from recommender.cost_model.priced_step import priced_steps
 from tests.unit.recommender.cost_model.machines import A3, model, serve
 
@@ -169,3 +169,20 @@ def test_a_tail_of_answers_meets_more_than_the_mean_of_other_prefills() -> None:
     assert alone["tpot_p99_s"][0] == alone["tpot_s"][0]
     assert few["tpot_p99_s"][0] > few["tpot_s"][0]
     assert many["tpot_p99_s"][0] - many["tpot_s"][0] > few["tpot_p99_s"][0] - few["tpot_s"][0]
+
+
+def test_blocks_that_the_host_runs_wait_for_its_memory() -> None:
+    base: dict[str, object] = {"tp": 16, "batch": 2, "input_len": 2048}
+    whole, stated, half, fast = serve(
+        base,
+        {**base, "device_layers": 64, "host_bandwidth": 1e11},
+        {**base, "device_layers": 32, "host_bandwidth": 1e11},
+        {**base, "device_layers": 32, "host_bandwidth": 2e11},
+    ).time_s
+    assert whole == stated < fast < half
+    read = model("qwen3-32b").parameters * 2 / 16 / 2  # bytes of half the weights of a rank
+    assert half - fast == pytest.approx(read / 1e11 - read / 2e11, rel=0.05)
+    steps = serve(base, {**base, "device_layers": 32, "host_bandwidth": 1e11})
+    assert steps.memory_bytes["weights"][1] == pytest.approx(steps.memory_bytes["weights"][0] / 2)
+    with pytest.raises(MissingFactError, match="32 of 64 blocks run on the host"):
+        serve({**base, "device_layers": 32})
