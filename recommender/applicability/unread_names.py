@@ -1,4 +1,4 @@
-"""Names in a question that nothing reads, as notes: a misspelt name must not be passed over in silence."""
+"""Names in a question that nothing reads: a misspelt size is refused, others are told in notes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from kg.nouns.entities import Problem
+from kg.errors import InputError
+from kg.nouns.entities import Problem, WorkloadKind
 from kg.nouns.look_up import Standing
 from kg.nouns.situation import FactOrigin
 from kg.nouns.values import Settings, Value
@@ -20,8 +21,20 @@ from recommender.cost_model.question import BELOW_ENGINES
 ALIKE = 0.8
 """Likeness (``difflib``'s ratio) from which an unknown name is taken for a misspelling; a choice."""
 _LENGTHS = frozenset({"seq_len", "input_len", "output_len"})
-_OTHERS = frozenset({"architecture", "block_shape"})
-"""Traits that the feasibility of a question reads."""
+_OTHERS = frozenset({"architecture", "block_shape"})  # traits that the feasibility of a question reads
+
+
+def refuse_misspelt(problem: Problem) -> None:
+    """Refuse a question about a model whose sizes or traits nothing reads, where it reads names like them.
+
+    Raises:
+        InputError: There are some, all of them named.
+    """
+    work = problem.workload
+    unread = [*_unread("size", work.shape, ()), *_unread("trait", work.traits, ())]
+    misspelt = [text for text in unread if "did you mean" in text]
+    if misspelt and work.model and work.kind in {WorkloadKind.SERVING, WorkloadKind.TRAINING}:
+        raise InputError("; ".join(misspelt))
 
 
 def unread_names(
@@ -41,10 +54,9 @@ def unread_names(
     work = problem.workload
     notes = [*_unread("size", work.shape, facts), *_unread("trait", work.traits, facts)]
     if facts.get("architecture") == "vision":
-        lengths = sorted(_LENGTHS & {*work.shape})
-        notes += [f"a model of images has no sequences: {name} is not read" for name in lengths]
-    notes += _unknown_programs(problem.software, frameworks)
-    notes += _replaced(problem)
+        said = "a model of images has no sequences: {} is not read"
+        notes += map(said.format, sorted(_LENGTHS & {*work.shape}))
+    notes += [*_unknown_programs(problem.software, frameworks), *_replaced(problem)]
     if release is not None:
         notes += [release.note] if release.note else []
         stated = problem.situation.facts
@@ -57,19 +69,12 @@ def unread_names(
 
 
 def without_unread(problem: Problem, facts: Collection[str]) -> Problem:
-    """The question without the sizes and traits that nothing reads, so that they decide nothing.
-
-    Args:
-        problem: A question about a model.
-        facts: The model's facts.
-    """
+    """A question about a model without the sizes and traits that nothing reads: they decide nothing."""
     work = problem.workload
     shape, traits = (
         Settings({name: value for name, value in table.items() if not [*_unread("", (name,), facts)]})
         for table in (work.shape, work.traits)
     )
-    if len(shape) == len(work.shape) and len(traits) == len(work.traits):
-        return problem
     return replace(problem, workload=replace(work, shape=shape, traits=traits))
 
 
@@ -79,10 +84,8 @@ def _unread(kind: str, names: Iterable[str], facts: Collection[str]) -> Iterator
         if stem in _OTHERS or stem in FACTS or meaning_of(name) is not None:
             continue
         near = get_close_matches(name, sorted({*FACTS, *own_names()}), 1, ALIKE)
-        if near:
-            yield f"nothing reads the {kind} {name}; did you mean {near[0]}?"
-        elif name not in facts:
-            yield f"nothing reads the {kind} {name}"
+        if near or name not in facts:
+            yield f"nothing reads the {kind} {name}" + (f"; did you mean {near[0]}?" if near else "")
 
 
 def _unknown_programs(software: Iterable[str], frameworks: Iterable[str]) -> Iterator[str]:
@@ -99,8 +102,7 @@ def _replaced(problem: Problem) -> Iterator[str]:
     for name in sorted(set(problem.software) & set(unmodelled())):
         fact, others = facts.get(f"software.{name}"), sorted(set(problem.software) - {name})
         if fact is not None and fact.origin is FactOrigin.SCRIPT and others:
-            told = ", ".join(others)
-            yield f"your script starts {name}, which nothing models; this is for {told}, as you told"
+            yield f"your script starts {name}, which nothing models; this is for {', '.join(others)}, as told"
 
 
 def _unknown_settings(names: Iterable[str], release: ReleaseSettings) -> Iterator[str]:
@@ -109,5 +111,5 @@ def _unknown_settings(names: Iterable[str], release: ReleaseSettings) -> Iterato
             continue
         found = release.look_up(name)
         if found.standing is Standing.UNKNOWN and found.nearest:
-            software = f"{release.registry.software} {release.release}"
-            yield f"{software} has no setting {name}; did you mean {found.nearest[0]}?"
+            software, meant = f"{release.registry.software} {release.release}", found.nearest[0]
+            yield f"{software} has no setting {name}; did you mean {meant}?"

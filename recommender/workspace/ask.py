@@ -12,6 +12,7 @@ from kg.nouns.entities import WorkloadKind
 from kg.triples.iris import hardware_iri, model_iri
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
+from recommender.applicability.unread_names import refuse_misspelt
 from recommender.store import answered_questions
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.inspection import OLD_KNOWLEDGE
@@ -67,6 +68,7 @@ class AskDesk(Desk):
             from recommender.applicability.programs import with_programs
 
             problem = with_programs(problem, list(all_of(self.graph, Framework)))
+        refuse_misspelt(problem)
         return problem, (*notes, self.age_note) if self.age_note else notes
 
     def on_this_machine(self, raw: Mapping[str, object]) -> tuple[Mapping[str, object], Resolver]:

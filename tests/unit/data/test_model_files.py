@@ -50,7 +50,7 @@ UNGATED = {
 }  # fmt: skip
 """Models beside the GPT, OPT, BLOOM and MPT families whose feed-forward layer has two matrices, not three."""
 
-APART = {"nemotron-3-nano", "nemotron-3-ultra", "nemotron-3-super", "nemotron-3-5-lightning", "nemotron-h-56b"}
+APART = {f"nemotron-{name}" for name in ("3-nano", "3-ultra", "3-super", "3-5-lightning", "h-56b")}
 """Their feed-forward parts are layers of their own."""
 
 WIDE_ATTENTION = {

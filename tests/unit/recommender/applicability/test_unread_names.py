@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
+from kg.errors import InputError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
 from kg.terms.setting_registry import registry
-from recommender.applicability.unread_names import unread_names, without_unread
+from recommender.applicability.unread_names import refuse_misspelt, unread_names, without_unread
 
 
-def notes(release: str = "0.18.0", /, **stated: dict[str, Any]) -> list[str]:
-    problem = Problem(
+def asked(**stated: dict[str, Any]) -> Problem:
+    return Problem(
         workload=Workload(
             kind=WorkloadKind.SERVING,
             operator="serve",
@@ -24,8 +25,11 @@ def notes(release: str = "0.18.0", /, **stated: dict[str, Any]) -> list[str]:
         current=Settings(stated.get("current", {})),
         software=Settings(stated.get("software", {})),
     )
+
+
+def notes(release: str = "0.18.0", /, **stated: dict[str, Any]) -> list[str]:
     facts = {"rope_theta": 1e4, "architecture": stated.get("architecture", {"is": "decoder"})["is"]}
-    return unread_names(problem, facts, ("mindie",), registry("vllm-ascend").at(release))
+    return unread_names(asked(**stated), facts, ("mindie",), registry("vllm-ascend").at(release))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +50,12 @@ def notes(release: str = "0.18.0", /, **stated: dict[str, Any]) -> list[str]:
 )
 def test_a_name_that_nothing_reads_is_said(stated: dict[str, dict[str, Any]], said: str) -> None:
     assert notes(**stated) == [said]
+
+
+def test_misspelt_sizes_are_refused_all_at_once_and_unlike_ones_are_not() -> None:
+    refuse_misspelt(asked(shape={"prompt_length": 5}, traits={"colour": "red"}))
+    with pytest.raises(InputError, match=r"size inputlen; .* input_len\?; .* trait concurency; .*"):
+        refuse_misspelt(asked(shape={"inputlen": 5}, traits={"concurency": 5}))
 
 
 def test_a_release_that_was_not_read_is_said() -> None:
@@ -71,19 +81,9 @@ def test_a_model_of_images_has_no_sequences() -> None:
 
 
 def test_what_nothing_reads_is_left_out_of_what_decides() -> None:
-    workload = Workload(
-        kind=WorkloadKind.SERVING,
-        operator="serve",
-        model="m",
-        shape=Settings({"input_len": 128, "colour": 3}),
-        traits=Settings({"concurrency": 8, "colour_of_the_rack": 17}),
-    )
-    problem = Problem(
-        workload=workload,
-        hardware=Hardware(name="npu"),
-        objective=Objective(metric="throughput", better=Better.HIGHER),
+    problem = asked(
+        shape={"input_len": 128, "colour": 3}, traits={"concurrency": 8, "colour_of_the_rack": 17}
     )
     read = without_unread(problem, {"layers": 4})
     assert dict(read.workload.shape) == {"input_len": 128}
     assert dict(read.workload.traits) == {"concurrency": 8}
-    assert without_unread(read, {"layers": 4}) is read
