@@ -1,12 +1,13 @@
 """How often a diagnosis names what was done to a traced run.
 
-    python -m benchmarks.profiles.traced_scores [--quick]
+    python -m benchmarks.profiles.traced_scores [--quick] [--folders]
 
 The mechanisms of benchmarks/profiles/mechanisms/of_traces.py in the jobs of benchmarks/profiles/traced_runs.py:
 each alone and beside the same job without it; strict first, among three, healthy runs that are accused, and
-CPU seconds of the slowest diagnosis.
+CPU seconds of the slowest diagnosis. With ``--folders`` those of the host, in folders without a trace.
 """
 
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 
 from benchmarks import harness
 from benchmarks.profiles.diagnosis import told
+from benchmarks.profiles.folder_runs import FOLDERS, write_folder
 from benchmarks.profiles.mechanism_scores import reason_figures
-from benchmarks.profiles.mechanisms.of_traces import DECOYS, TRACED
+from benchmarks.profiles.mechanisms.of_traces import DECOYS, IN_FOLDERS, TRACED
 from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
 from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
@@ -26,7 +28,12 @@ SHARES = (0.12, 0.4)
 
 
 def main() -> None:
-    given = harness.read(__doc__, quick="One repeat of each fault.")
+    given = harness.read(
+        __doc__,
+        harness.option("--folders", action="store_true", help="Folders of tables in place of traces."),
+        quick="One repeat of each fault.",
+    )
+    worlds, mechanisms = (FOLDERS, IN_FOLDERS) if given.folders else (WORLDS, TRACED)
     random = given.rng()
     asked: list[tuple[str, str, bool, bool, list[str]]] = []
     claims: list[tuple[float, bool]] = []
@@ -34,9 +41,15 @@ def main() -> None:
     misled: list[bool] = []
     slowest = 0.0
 
+    def written(world: World, where: Path, name: str) -> Path:
+        if given.folders:
+            shutil.rmtree(where / name, ignore_errors=True)
+            return write_folder(world, random, where / name)
+        return write(world, random, where / f"{name}.pt.trace.json")
+
     def diagnosed(world: World, where: Path, before: Profile | None) -> tuple[Profile, Diagnosis]:
         nonlocal slowest
-        path = write(world, random, where / "run.pt.trace.json")
+        path = written(world, where, "run")
         began = time.process_time()
         profile = read_profile(path)
         found = told(profile, before)
@@ -45,16 +58,16 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as temporary:
         where = Path(temporary)
-        for job, world in WORLDS.items():
+        for job, world in worlds.items():
             step = length_us(world, random) / world.steps
-            base = read_profile(write(world, random, where / "base.pt.trace.json"))
+            base = read_profile(written(world, where, "base"))
             for _ in range(1 if given.quick else 3):
                 accused.append(bool(diagnosed(world, where, base)[1].findings))
                 for _, change, never in DECOYS:
                     decoy = change(world, 0.0, random) or world
                     named = {item.cause.node for item in diagnosed(decoy, where, None)[1].findings}
                     misled.append(bool(never & named))
-                for item in TRACED:
+                for item in mechanisms:
                     share = float(random.uniform(*SHARES))
                     altered = item.change(world, step * share / (1 - share), random)
                     if altered is None or altered is world:
