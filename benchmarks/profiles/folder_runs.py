@@ -35,7 +35,17 @@ CALLS = {
     "Free": (("acl", "aclrtFreePhysical", 1.0), ("runtime", "DevFree", 0.9)),
 }  # fmt: skip
 """Levels, names and parts of the time of a call under which api_statistic.csv has it."""
-CALL_COLUMNS = ("Device_id", "Level", "API Name", "Time(us)", "Count", "Avg(us)", "Min(us)", "Max(us)", "Variance")
+CALL_COLUMNS = (
+    "Device_id",
+    "Level",
+    "API Name",
+    "Time(us)",
+    "Count",
+    "Avg(us)",
+    "Min(us)",
+    "Max(us)",
+    "Variance",
+)
 
 FOLDERS = {
     "trains": World(steps=10, launch_us=12.0, reduces=False),
@@ -60,13 +70,21 @@ def write_folder(world: World, random: np.random.Generator, folder: Path, chip: 
         spans[step].append((event["ts"], event["ts"] + event["dur"]))
         cells = kernel(*KINDS[event["name"]], event["dur"], 0, random, chip)
         whole, part = 1_700_000_000_000_000 + int(event["ts"]), f"{event['ts'] % 1:.3f}"[1:]
-        cells |= {"Step Id": names[step], "Start Time(us)": f"{whole}{part}\t", "Duration(us)": f"{event['dur']:.3f}"}
+        cells |= {
+            "Step Id": names[step],
+            "Start Time(us)": f"{whole}{part}\t",
+            "Duration(us)": f"{event['dur']:.3f}",
+        }
         rows.append({**cells, "Wait Time(us)": "0"})
     _table(inside / "kernel_details.csv", COLUMNS, rows)
     steps = []
     for place, mark in enumerate(marks):
         busy = covered(spans[place])
-        split = dict.fromkeys(STEP, 0.0) | {"Computing": busy, "Free": mark["dur"] - busy, "Stage": mark["dur"]}
+        split = dict.fromkeys(STEP, 0.0) | {
+            "Computing": busy,
+            "Free": mark["dur"] - busy,
+            "Stage": mark["dur"],
+        }
         split["Preparing"] = spans[place][0][0] - mark["ts"]
         steps.append({"Step": names[place], **{name: f"{us:.3f}" for name, us in split.items()}})
     _table(inside / "step_trace_time.csv", ["Step", *STEP], steps)

@@ -151,7 +151,15 @@ def diagnose_profile(
         strategies = [s for s in strategies if not s.phases or {*phases, "kernel"} & set(s.phases)]
     limits = allowed or Allowed()
     strategies = [item for item in strategies if limits.lets(item)]
-    found = diagnose(profile, network, Thresholds.of(patterns), least=least, before=before, usual=usual)
+    found = diagnose(
+        profile,
+        network,
+        Thresholds.of(patterns),
+        least=least,
+        before=before,
+        usual=usual,
+        device={} if present is None else present.tree.facts(present.hardware),
+    )
     effects = list(all_of(graph, Effect))
     return DiagnosisAnswer(
         diagnosis=found,

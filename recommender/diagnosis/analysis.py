@@ -12,7 +12,6 @@ from recommender.diagnosis.patterns import (
     chains,
     clocks,
     contention,
-    epilogues,
     gaps,
     interfaces,
     links,
@@ -28,7 +27,7 @@ from recommender.diagnosis.patterns import (
 from recommender.diagnosis.patterns.clocks import highest_mhz
 from recommender.diagnosis.rank.comparison import compare
 from recommender.diagnosis.rank.groups import uses_of_groups
-from recommender.diagnosis.rank.view import KernelView, View, view_of
+from recommender.diagnosis.rank.view import NOT_KNOWN, KernelView, View, view_of
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
 if TYPE_CHECKING:
@@ -37,14 +36,13 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.run import Profile, Rank
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.rank.compared import Compared
+    from recommender.diagnosis.rank.view import DeviceFacts
     from recommender.diagnosis.thresholds import Thresholds
 
 Evidence = Mapping[tuple[str, int | None], "SoftEvidence"]
 """Evidence by node and rank."""
 
-KERNEL_ANALYSERS = (
-    *(pipes.find, operators.find, tiles.find, clocks.find, chains.find, epilogues.find, interfaces.find),
-)
+KERNEL_ANALYSERS = (*(pipes.find, operators.find, tiles.find, clocks.find, chains.find, interfaces.find),)
 """Analysers of ranks whose kernels were collected: what they find is lost in computing."""
 
 COMMUNICATION_ANALYSERS = (transfers.find, packets.find, links.find, contention.find)
@@ -76,12 +74,15 @@ def analyse(
     return strongest(evidence_by_rank(views(profile, before)[0], thresholds))
 
 
-def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], list[View]]:
+def views(
+    profile: Profile, before: Profile | None = None, device: DeviceFacts = NOT_KNOWN
+) -> tuple[list[View], list[View]]:
     """The ranks of a run and of an earlier one as analysers see them.
 
     Ranks of a run share their highest clock and the number of cores that most of them show; a rank that the
     earlier run has too is compared with it. A clock that is low all the time shows beside the earlier run
-    alone, so its highest clock counts for the later run, too, unless the devices differ.
+    alone, so its highest clock counts for the later run, too, unless the devices differ; so does the nominal
+    one of a known device.
     """
     earlier_ranks = {} if before is None else {rank.rank: rank for rank in before.ranks if rank.steps}
     now = [_booked(view_of(rank), earlier_ranks.get(rank.rank)) for rank in profile.ranks]
@@ -102,7 +103,7 @@ def views(profile: Profile, before: Profile | None = None) -> tuple[list[View], 
         if place is not None and isinstance(view, KernelView) and isinstance(twin, KernelView):
             compared, compared_before = compare(view, twin, step_ratio(view.rank, twin.rank))
             earlier[place] = replace(_with_peers(twin, mhz_before, compared_before), uses=uses_before)
-        later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores, uses=uses))
+        later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores, uses=uses, device=device))
     return later, earlier
 
 

@@ -17,6 +17,7 @@ from recommender.diagnosis.ledger.difference import subtract_ledgers
 from recommender.diagnosis.next_measurement import next_measurement
 from recommender.diagnosis.rank.comparison import doubts, pair_up
 from recommender.diagnosis.rank.groups import rank_name
+from recommender.diagnosis.rank.view import NOT_KNOWN
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from recommender.diagnosis.ledger.accounts import RunLedger
     from recommender.diagnosis.ledger.difference import LedgerDifference
     from recommender.diagnosis.next_measurement import NextMeasurement
-    from recommender.diagnosis.rank.view import View
+    from recommender.diagnosis.rank.view import DeviceFacts, View
     from recommender.diagnosis.thresholds import Thresholds
 
 
@@ -210,6 +211,7 @@ def diagnose(
     least: float = SIGNIFICANT_SHARE,
     before: Profile | None = None,
     usual: JobBaseline | None = None,
+    device: DeviceFacts = NOT_KNOWN,
 ) -> Diagnosis:
     """The causes of lost time in a run; with ``before`` or ``usual``, of the time it lost since then.
 
@@ -220,9 +222,10 @@ def diagnose(
         least: Share of the step from which a cause is significant.
         before: An earlier run of the same job.
         usual: What its last runs lost, where no earlier one stands beside it.
+        device: What the hardware table has of its device: nominal clock, rates and peaks.
     """
     before = None if before is None else pair_up(profile, before)
-    now, sooner = views(profile, before)
+    now, sooner = views(profile, before, device)
     ledger, ledger_before = keep_ledger(profile, before), None if before is None else keep_ledger(before)
     if before is not None:
         evidence = new_losses(now, sooner, thresholds)

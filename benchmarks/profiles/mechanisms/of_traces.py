@@ -359,7 +359,10 @@ def first_steps(world: World, cost: float, random: np.random.Generator) -> World
 def collected_rarely(world: World, cost: float, random: np.random.Generator) -> World:
     """The collector runs a few times, wherever the step is, and once in a step."""
     often = max(2, world.steps // 3)
-    steps = {int(step): int(random.integers(1, world.layers - 1)) for step in random.permutation(world.steps)[:often]}
+    steps = {
+        int(step): int(random.integers(1, world.layers - 1))
+        for step in random.permutation(world.steps)[:often]
+    }
     at: dict[int, int] = {}
 
     def act(run: Run, step: int) -> None:

@@ -21,7 +21,7 @@ from recommender.diagnosis.ledger.gaps import Gaps, times_of_gaps
 from recommender.diagnosis.ledger.sweep import share_time
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import rank_name, stage_of
-from recommender.diagnosis.rank.host_calls import WAITS, spent_us
+from recommender.diagnosis.rank.host_calls import WAITS, calls_of, outermost, spent_us
 from recommender.diagnosis.rank.view import LONG_GAP_US
 
 if TYPE_CHECKING:
@@ -172,6 +172,9 @@ def _most_waits_us(rank: Rank, earlier: Rank) -> float:
     """Most time of gaps that synchronising calls have: what they had in an earlier run, and their growth."""
     times = len(rank.steps) / len(earlier.steps)
     had = ledger_of(earlier).total_us(FREE, WAITS)
+    now, was = (outermost(calls_of(item.calls, WAITS)) for item in (rank, earlier))
+    if sum(call.count for call in now) > 2 * times * sum(call.count for call in was) + len(rank.steps):
+        return math.inf  # where the host waits is new: its time says no more than how long
     return times * had + max(0.0, spent_us(rank.calls, WAITS) - times * spent_us(earlier.calls, WAITS))
 
 
@@ -338,26 +341,26 @@ def _book_gaps(
     if copy_us.any():
         book.column(Account(FREE, GAP, reasons.COPY))[:] += copy_us
     # A counted step begins where the one before it ended: what lies before its kernels is a gap like others.
-    counted = np.array([step.is_counted for step in steps]) & (edge > 0)
-    before = np.minimum(edge, [step.preparing_us or 0.0 for step in steps])
-    for reason, us in ((reasons.BEFORE, before), (reasons.AFTER, edge - before)):
-        if us[~counted].any():
-            book.column(Account(FREE, GAP, reason))[:] += np.where(counted, 0.0, us)
-    inside, cut, lead = located > 0, np.flatnonzero(left > 0), np.flatnonzero(counted)
-    first_ns = np.pad(shares.first_ns, (0, len(steps) - len(shares.first_ns)))
+    counted = np.array([step.is_counted for step in steps])
+    before = np.where(counted, edge, np.minimum(edge, [step.preparing_us or 0.0 for step in steps]))
+    after = edge - before
+    inside, cut = np.flatnonzero(located > 0), np.flatnonzero(left > 0)
+    lead, trail = np.flatnonzero(before > 0), np.flatnonzero(after > 0)
+    first_ns, last_ns = (
+        np.pad(ends, (0, len(steps) - len(ends))) for ends in (shares.first_ns, shares.last_ns)
+    )
     gaps = Gaps(
         start_ns=np.concatenate(
             [
                 shares.gap_ns[inside],
                 first_ns[cut],
-                first_ns[lead] - np.rint(edge[lead] * 1e3).astype(np.int64),
+                first_ns[lead] - np.rint(before[lead] * 1e3).astype(np.int64),
+                last_ns[trail],
             ]
         ),
-        length_us=np.concatenate([located[inside], left[cut], edge[lead]]),
-        step=np.concatenate([at[inside], cut, lead]),
-        leads=np.concatenate(
-            [np.zeros(int(inside.sum()) + len(cut), np.bool_), np.ones(len(lead), np.bool_)]
-        ),
+        length_us=np.concatenate([located[inside], left[cut], before[lead], after[trail]]),
+        step=np.concatenate([at[inside], cut, lead, trail]),
+        place=np.repeat([0, 0, -1, 1], [len(inside), len(cut), len(lead), len(trail)]),
     )
     _book_reasons(book, times_of_gaps(gaps, rank, len(steps), most_waits_us))
 
@@ -393,7 +396,7 @@ def _book_operators(book: _Book, rank: Rank, steps: Sequence[StepTime], most_wai
         start_ns=np.zeros(len(where), np.int64),
         length_us=free[where],
         step=where,
-        leads=np.zeros(len(where), np.bool_),
+        place=np.zeros(len(where), np.int64),
     )
     if rank.details.spans is not None:  # whose times say nothing of gaps that have none
         rank = replace(rank, details=replace(rank.details, spans=None))

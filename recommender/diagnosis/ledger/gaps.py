@@ -10,7 +10,7 @@ import numpy as np
 
 from ingest.profiles.facts.host_spans import LEAST_US, STEP
 from ingest.profiles.facts.stretches import overlap_us, union
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, LAUNCH, UNSEEN_HOST
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, LAUNCH, STOPS, UNSEEN_HOST
 from recommender.diagnosis.rank.host_calls import (
     CALLED,
     LAUNCHES,
@@ -18,10 +18,12 @@ from recommender.diagnosis.rank.host_calls import (
     RUNTIME,
     WAITS,
     calls_of,
+    is_copy,
     launch_us,
     outermost,
     reason_of,
     spent_us,
+    total_us,
 )
 from recommender.diagnosis.rank.view import LONG_GAP_US
 
@@ -30,6 +32,12 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.kernels import Floats, Integers, Mask
     from ingest.profiles.facts.run import Rank
 
+LEAST_STEPS = 4
+"""Steps from which on what comes in every step is told from what does not: quarters of them."""
+RECURS = 2.0
+"""Times of the lower quarter of steps that a wait of every step takes at most. Assumed."""
+ALONE, APART = 0.8, 4.0
+"""Part of a step's stops that one makes, and times of the usual longest stop that it lasts. Assumed."""
 SLOW_LAUNCHES = 2.0
 """Gap behind a launch in launches of mean length: the next one begins when the one before has returned."""
 
@@ -42,13 +50,22 @@ class Gaps:
         start_ns: When each begins, shape (g,).
         length_us: How long it is, shape (g,).
         step: Number of the step that it lies in, shape (g,).
-        leads: It lies before the first work of its step, shape (g,).
+        place: -1 before the first work of its step, 1 behind the last, 0 between; shape (g,).
     """
 
     start_ns: Integers
     length_us: Floats
     step: Integers
-    leads: Mask
+    place: Integers
+
+    def where(self, mask: Mask) -> Gaps:
+        """Some of them."""
+        return Gaps(
+            start_ns=self.start_ns[mask],
+            length_us=self.length_us[mask],
+            step=self.step[mask],
+            place=self.place[mask],
+        )
 
 
 def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = math.inf) -> dict[str, Floats]:
@@ -64,22 +81,20 @@ def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = mat
         most_waits_us: Most that synchronising calls known by their sums have.
     """
     short = gaps.length_us <= max(LONG_GAP_US, SLOW_LAUNCHES * launch_us(rank.calls))
-    found = {LAUNCH: _by_step(gaps, np.where(short, gaps.length_us, 0.0), steps)}
-    long = Gaps(
-        start_ns=gaps.start_ns[~short],
-        length_us=gaps.length_us[~short],
-        step=gaps.step[~short],
-        leads=gaps.leads[~short],
-    )
+    short &= gaps.place == 0
+    long = gaps.where(~short)
     spans = rank.details.spans
     if spans is not None and any(level in RUNTIME for level, _ in spans.names):
-        for reason, us in _covered(long, spans).items():
-            found[reason] = found.get(reason, 0.0) + _by_step(long, us, steps)
+        times = _covered(long, spans)
     else:
-        all_us = _by_step(long, long.length_us, steps)
-        total = float(all_us.sum())
-        for reason, part in _explained(long.length_us, rank, most_waits_us).items():
-            found[reason] = all_us * (part / total if total > 0 else 0.0)
+        times = _told_by_sums(long, rank, steps, most_waits_us)
+    rest = times.pop(HOST)
+    stops = np.where(_stops(long, rest, steps), rest, 0.0)
+    times[STOPS], rest = stops, _by_step(long, rest - stops, steps)
+    found = {reason: _by_step(long, us, steps) for reason, us in times.items()}
+    found[LAUNCH] = found.get(LAUNCH, 0.0) + _by_step(gaps, np.where(short, gaps.length_us, 0.0), steps)
+    has_runtime = any(call.level in RUNTIME for call in rank.calls)
+    found[HOST if has_runtime else UNSEEN_HOST] = rest
     return {reason: us for reason, us in found.items() if us.any()}
 
 
@@ -105,11 +120,11 @@ def _covered(gaps: Gaps, spans: HostSpans) -> dict[str, Floats]:
     place = np.searchsorted(marks, begin, side="left")
     has_mark = np.append(marks, np.iinfo(np.int64).max)[place] < end
     at = np.where(has_mark, np.append(marks, 0)[place], begin)
-    is_first = has_mark | gaps.leads | (np.searchsorted(loads, begin) < np.searchsorted(loads, end))
+    is_first = has_mark | (gaps.place < 0) | (np.searchsorted(loads, begin) < np.searchsorted(loads, end))
     before_mark = (at - begin) / 1e3 - overlap_us(begin, at, *taken)
-    found[AFTER] = np.where(has_mark, np.clip(before_mark, 0.0, rest), 0.0)
+    found[AFTER] = np.where(gaps.place > 0, rest, np.where(has_mark, np.clip(before_mark, 0.0, rest), 0.0))
     found[BEFORE] = np.where(is_first, rest - found[AFTER], 0.0)
-    rest = np.where(is_first, 0.0, rest)
+    rest = np.where(is_first | (gaps.place > 0), 0.0, rest)
     waits = spans.of(lambda level, name: reason_of(level, name) == WAITS)
     longest_us = (waits[1] - waits[0]).max(initial=0) / 1e3
     behind = _behind(begin, *waits) & (rest <= longest_us)
@@ -132,23 +147,60 @@ def _behind(begin: Integers, start: Integers, end: Integers) -> Mask:
     return np.asarray((last >= 0) & (reaches >= begin - near), np.bool_)
 
 
-def _explained(lengths_us: Floats, rank: Rank, most_waits_us: float) -> dict[str, float]:
-    """Time of long gaps by reason, from the sums of calls.
+def _stops(gaps: Gaps, us: Floats, steps: int) -> Mask:
+    """Gaps that are a single long stop of the host in a few steps that lie anyhow, shape (g,).
 
-    Synchronising calls also wait beside running kernels: they have no more than as many of the longest gaps,
-    and of each no more than the longest call.
+    So does a collection of garbage: it comes when so many objects were made, wherever the program is then.
     """
-    left = float(lengths_us.sum())
-    found: dict[str, float] = {}
-    for reason in CALLED:
-        most = spent_us(rank.calls, reason)
-        if reason == WAITS:
-            waits = outermost(calls_of(rank.calls, WAITS))
-            longest = max((math.inf if call.max_us is None else call.max_us for call in waits), default=0.0)
-            covered = np.minimum(np.sort(lengths_us)[::-1][: sum(call.count for call in waits)], longest)
-            most = min(most, most_waits_us, float(covered.sum()))
-        found[reason] = min(most, left)
-        left -= found[reason]
-    has_runtime = any(call.level in RUNTIME for call in rank.calls)
-    found[HOST if has_runtime else UNSEEN_HOST] = left
+    longest = np.zeros(steps)
+    np.maximum.at(longest, gaps.step, us)
+    is_one = longest >= ALONE * _by_step(gaps, us, steps)
+    hit = np.flatnonzero((longest > APART * max(float(np.median(longest)), LONG_GAP_US)) & is_one)
+    apart = np.diff(hit)
+    least = int(apart.min(initial=steps))
+    goes_on = len(apart) > 0 and (hit[0] >= least or hit[-1] + least < steps)
+    is_regular = len(set(apart.tolist())) < 2 and not goes_on
+    if not 2 <= len(hit) <= steps / 2 or is_regular or least == 1 == int(apart.max()):
+        return np.zeros(len(us), np.bool_)
+    return np.asarray(np.isin(gaps.step, hit) & (us == longest[gaps.step]), np.bool_)
+
+
+def _told_by_sums(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float) -> dict[str, Floats]:
+    """Time of each long gap by reason, from the sums of calls, then from its place.
+
+    Calls that wait do so beside running kernels too: they have no more than as many of the longest gaps, and
+    of each no more than the longest of them. A copy that blocks may lie anywhere; a wait for the device has
+    nothing to wait for before a step's first work or behind its last, and one that every step has takes in
+    each about the same.
+    """
+    left = gaps.length_us.copy()
+    found: dict[str, Floats] = {}
+
+    def take(reason: str, most_us: float, each_us: Floats) -> None:
+        total = float(each_us.sum())
+        part = each_us * min(1.0, most_us / total) if total > 0 else np.zeros(len(left))
+        found[reason] = found.get(reason, 0.0) + part
+        left[:] -= part
+
+    for reason in CALLED[:-1]:
+        take(reason, spent_us(rank.calls, reason), left)
+    waits = outermost(calls_of(rank.calls, WAITS))
+    copies = [call for call in waits if is_copy(call)]
+    for calls, places in ((copies, (-1, 0, 1)), ([call for call in waits if call not in copies], (0,))):
+        count = sum(call.count for call in calls)
+        longest = max((math.inf if call.max_us is None else call.max_us for call in calls), default=0.0)
+        each = np.where(np.isin(gaps.place, places), left, 0.0)
+        order = np.argsort(-each, kind="stable")[:count]
+        most = np.zeros(len(left))
+        most[order] = np.minimum(gaps.length_us[order], longest * max(1.0, count / max(1, len(order))))
+        most *= each > 0
+        least_us = min(total_us(calls), most_waits_us)
+        if calls is not copies and count >= steps >= LEAST_STEPS and most_waits_us == math.inf:
+            by_step = _by_step(gaps, most, steps)
+            usual = RECURS * float(np.quantile(by_step, 0.25))
+            part = np.minimum(1.0, np.divide(usual, by_step, out=np.ones(steps), where=by_step > 0))
+            each = np.minimum(each, most * part[gaps.step])
+        take(WAITS, min(least_us, float(most.sum())), each)
+    for reason, place in ((BEFORE, -1), (AFTER, 1), (HOST, 0)):
+        found[reason] = np.where(gaps.place == place, left, 0.0)
     return found

@@ -33,7 +33,8 @@ MOVING, WAITING, UNDIVIDED = "moves data", "waits for peers", "moves data or wai
 LAUNCH, HOST, UNSEEN_HOST = "behind launches", "host, no call explains it", "host, calls not collected"
 COPY = "copy by the copy engine"
 BEFORE, AFTER = "before the first work of a step", "after the last work of a step"
-GAPS = (*CALLED, BEFORE, AFTER)
+STOPS = "host, a long stop now and then"
+GAPS = (*CALLED, BEFORE, AFTER, STOPS)
 """Reasons of gaps that calls of the host or their place tell, the surest first."""
 
 

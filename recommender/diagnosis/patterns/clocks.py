@@ -66,7 +66,9 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     else:
         yield from _all_alike(view)
         return
-    top = max(top, view.peer_mhz)
+    nominal = view.device.get("clock_hz", 0.0)
+    stated = float(nominal) / 1e6 if isinstance(nominal, int | float) else 0.0
+    top = max(top, view.peer_mhz, stated)
     if top <= 0:
         return
     if np.isfinite(clock).any():
@@ -85,7 +87,8 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         view,
         "frequency-drop",
         lost,
-        f"the clock of the cores is {mean:.0%} below its highest ({top:.0f} MHz) on average",
+        f"the clock of the cores is {mean:.0%} below its {'nominal' if top == stated else 'highest'} "
+        f"({top:.0f} MHz) on average",
         MetricReading(metric="aicore_frequency_drop_share", value=mean, unit="1"),
     )
 

@@ -13,7 +13,7 @@ from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, LAUNCH
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, LAUNCH, STOPS
 from recommender.diagnosis.rank.host_calls import (
     ALLOCATES,
     COLLECTS,
@@ -48,7 +48,7 @@ NODES = {
     LAUNCH: "kernel-launch-overhead",
 }
 """The loss that each reason of a gap is; what no reason tells is of an idle host and nothing more."""
-PLACED = {LOADS: BEFORE, SAVES: AFTER}
+PLACED = {LOADS: BEFORE, SAVES: AFTER, COLLECTS: STOPS}
 """Reasons that the place of a gap in a step of training tells: what comes before its work is its input."""
 _RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
 """Reasons that a GPU's recorded runtime would show: where it does not, there was no such call."""

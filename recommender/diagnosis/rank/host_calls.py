@@ -16,10 +16,12 @@ ALLOCATION = (
     *("cuMemRelease", "hipMemCreate", "hipMemMap", "hipMemUnmap"),
 )
 COPYING = ("cudaMemcpy", "hipMemcpy", "cuMemcpy")
+BLOCKING = frozenset({"aclrtMemcpy", "MemCopySync"})
+"""Copies of Ascend that return when all is copied; the others have Async in their names."""
 LONGEST_LAUNCH_US = 50.0
 """A launch takes some 5 to 20 µs on the host (msprof best practices)."""
 SYNCHRONISING = ("Synchronize", "synchronize")
-LAUNCHES = ("LaunchKernel", "launchKernel", "GraphLaunch")
+LAUNCHES = ("LaunchKernel", "launchKernel", "GraphLaunch", "KernelLaunch")
 ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")
 COMPILING = (
     *("aclopCompile", "OpCompile", "CompileOp", "GEGraphCompile", "opCompile", "BuildOp", "GraphCompile"),
@@ -43,9 +45,16 @@ def reason_of(level: str, name: str) -> str:
         return COMPILES
     if level in RUNTIME | {"hccl"} and name.startswith(ALLOCATION):
         return ALLOCATES
-    if level in RUNTIME and (any(part in name for part in SYNCHRONISING) or name.startswith(COPYING)):
+    if level in RUNTIME and (
+        any(part in name for part in SYNCHRONISING) or name.startswith(COPYING) or name in BLOCKING
+    ):
         return WAITS
     return ""
+
+
+def is_copy(call: Call) -> bool:
+    """Return whether a call copies between host and device."""
+    return call.name.startswith(COPYING) or call.name in BLOCKING
 
 
 def calls_of(calls: Iterable[Call], reason: str) -> list[Call]:
@@ -84,7 +93,10 @@ def spent_us(calls: Iterable[Call], reason: str) -> float:
 def launch_us(calls: Iterable[Call]) -> float:
     """Mean time of a launch; 0 where none was recorded."""
     mine = outermost(
-        call for call in calls if call.level in RUNTIME and any(part in call.name for part in LAUNCHES)
+        call
+        for call in calls
+        if call.level in RUNTIME
+        and (any(part in call.name for part in LAUNCHES) or (call.level, call.name) == ("node", "launch"))
     )
     count = sum(call.count for call in mine)
     return total_us(mine) / count if count else 0.0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,11 +15,12 @@ from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.rank.kinds import chains
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ingest.profiles.facts.kernels import Floats, Kernels, Mask
     from ingest.profiles.facts.run import Rank
     from recommender.diagnosis.rank.compared import Compared
+
+DeviceFacts = Mapping[str, float | str]
+NOT_KNOWN: DeviceFacts = MappingProxyType({})
 
 PLACES = 12
 """Rows that a finding points at: the costliest."""
@@ -46,12 +49,14 @@ class View:
         agreed_cores: Cube cores that the ranks of the run agree on; 0 where they do not.
         uses: Use of each communicator that is known (``rank.groups``).
         gaps_by_step: Time of its gaps by reason, as the ledger books it, each of the shape of its steps.
+        device: What the hardware table has of its device; empty if unknown.
     """
 
     rank: Rank
     agreed_cores: float = 0.0
     uses: Mapping[str, str] = field(default_factory=dict)
     gaps_by_step: Mapping[str, Floats] = field(default_factory=dict)
+    device: DeviceFacts = field(default_factory=dict)
 
     @cached_property
     def gap_us(self) -> Mapping[str, float]:

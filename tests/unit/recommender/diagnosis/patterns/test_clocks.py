@@ -72,3 +72,14 @@ def test_a_clock_that_is_low_all_the_time_shows_beside_an_earlier_run(
     named = [item.cause.node for item in diagnose(hot, network, thresholds, before=cool).findings]
     assert ("frequency-drop" in named) == is_seen
     assert "frequency-drop" not in [item.cause.node for item in diagnose(hot, network, thresholds).findings]
+
+
+def test_a_clock_that_is_low_all_the_time_shows_beside_the_nominal_one(
+    make: Any, network: Any, thresholds: Any
+) -> None:
+    run = make()
+    assert diagnose(run, network, thresholds).findings == ()
+    [found] = diagnose(run, network, thresholds, device={"clock_hz": 2.4e9}).findings
+    assert found.cause.node == "frequency-drop"
+    assert found.cause.share == pytest.approx(0.25 * 7500 / 7550, rel=0.1)
+    assert "25% below its nominal (2400 MHz)" in found.cause.evidence[-1].says
