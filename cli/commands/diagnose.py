@@ -120,7 +120,13 @@ def diagnose(
 
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
-    from cli.diagnosis.ledger_text import show_difference, show_idle_frames, show_ledger, show_memory
+    from cli.diagnosis.ledger_text import (
+        show_difference,
+        show_headroom,
+        show_idle_frames,
+        show_ledger,
+        show_memory,
+    )
 
     found, profile = answer.diagnosis, answer.profile
     if found.has_times:
@@ -131,6 +137,7 @@ def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
             show_difference(found.difference, is_full=is_full)
         show_idle_frames(profile, is_full=is_full)
     show_memory(profile)
+    show_headroom(found)
     causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
@@ -172,18 +179,34 @@ def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
         return _nothing(found)
     cause = found.findings[0].cause
     evidence = next((item for item in reversed(cause.evidence) if item.node == cause.node), None)
-    where = "" if evidence is None or evidence.rank is None else f" on rank {evidence.rank}"
+    where = "" if evidence is None or evidence.rank is None else f", rank {evidence.rank}"
     name = found.labels.get(cause.node, cause.node)
     more = " more than before" if found.difference is not None else ""
-    fix = ""
-    if remedies:
+    fix = setting = ""
+    if cause.chain == (HOST,) and found.next is not None and found.next.share > HALF * cause.share:
+        fix = f"; first {found.next.how}"
+    elif remedies:
         fix = f"; {remedies[0].strategy.label}"
-        fix += f" ({remedies[0].settings[0]})" if remedies[0].settings else ""
-    return f"{cause.share:.0%} of the step{more}: {name}{where}{fix}; at most {cause.ceiling:.2f}x without it"
+        setting = f" ({remedies[0].settings[0]})" if remedies[0].settings else ""
+    gain = f"; up to {_factor(cause.ceiling)}"
+    lines = [
+        f"{cause.share:.0%}{of}{more}: {name}{where}{fix}{written}{gain}"
+        for of, written in ((" of the step", setting), (" of the step", ""), ("", ""))
+    ]
+    return next((line for line in lines if len(line) <= MOST_WIDTH), lines[-1])
+
+
+def _factor(value: float) -> str:
+    """A factor without digits that say nothing."""
+    return f"{value:.2f}x" if value < 10 else f"{value:.0f}x"
 
 
 def _nothing(found: Diagnosis) -> str:
     """The sentence that stands for causes where none is named."""
+    if found.difference is None and found.headroom and found.headroom[0].share >= found.least:
+        first = found.headroom[0]
+        reaches = f"{first.operator} reaches {first.of_share:.0%} of what the device could do"
+        return f"{first.share:.0%}: {reaches}; up to {_factor(1 / (1 - first.share))}"
     if found.difference is None:
         return f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
     growth = found.difference.growth_us / max(found.difference.before_us, 1e-9)
@@ -209,6 +232,10 @@ def _split(rank: Rank, path: str) -> list[tuple[object, ...]]:
     ]
 
 
+HOST, HALF = "host-bound", 0.5
+"""An idle host that nothing explains is measured before it is treated, where that is most of it."""
+MOST_WIDTH = 80
+"""Signs of the first line: it is one."""
 MOST_STEPS = 4
 """Steps shown of a rank; --json has all."""
 
@@ -222,7 +249,7 @@ def _cause(
     say_labelled(
         "cost",
         f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms); "
-        f"at most {likely.ceiling:.2f}x without it",
+        f"at most {_factor(likely.ceiling)} without it",
     )
     say_labelled("confidence", f"{item.confidence:.0%} that this is the reason")
     say_labelled("chain", " <- ".join(likely.chain))

@@ -13,6 +13,7 @@ from recommender.diagnosis.rank.groups import rank_name
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.run import Profile
+    from recommender.diagnosis.diagnosis import Diagnosis
     from recommender.diagnosis.ledger.accounts import Account, RunLedger
     from recommender.diagnosis.ledger.difference import AccountChange, LedgerDifference
 
@@ -84,6 +85,25 @@ def show_idle_frames(profile: Profile, *, is_full: bool) -> None:
     if rows:
         say("What the program did while the device had nothing to do, over all steps")
         output.table(("rank", "function", "ms"), rows)
+        say()
+
+
+def show_headroom(found: Diagnosis) -> None:
+    """Kernels by what they leave of a known device, where their shapes tell it."""
+    rows = [
+        (
+            item.operator[:_LONGEST],
+            item.shapes[:_LONGEST],
+            f"{item.rate / 1e12:.3g} T{'B' if item.is_bytes else 'op'}/s",
+            f"{item.of_share:.0%}",
+            _ms(item.us),
+            _ms(item.gain_us),
+        )
+        for item in found.headroom[:_FRAMES]
+    ]
+    if rows:
+        say("What computing could still gain, by the device's rates and the shapes")
+        output.table(("kernel", "shapes", "reaches", "of what it could", "ms", "to gain"), rows)
         say()
 
 

@@ -11,7 +11,7 @@ from ingest.profiles.facts.run import Missing, Rank, StepTime
 from ingest.profiles.tables.step_tables import TOLERANCE
 
 LEVEL1 = "profile with profiler_level=Level1 or Level2"
-OPERATOR, MINDSPORE = "msprof op", "MindSpore profiler"
+OPERATOR, MINDSPORE, PYTORCH = "msprof op", "MindSpore profiler", "Ascend PyTorch Profiler"
 KINETO, NSIGHT, ROCPROF = "Kineto trace", "Nsight Systems", "rocprof"
 SNAPSHOT = "memory snapshot"
 GPU_LAYOUTS = (KINETO, NSIGHT, ROCPROF)

@@ -14,6 +14,7 @@ from ingest.profiles.checks import (
     GPU_LAYOUTS,
     MINDSPORE,
     OPERATOR,
+    PYTORCH,
     SNAPSHOT,
     doubts,
     missing_facts,
@@ -250,7 +251,7 @@ def _layout(gathered: Gathering, kind: str) -> str:
         return MINDSPORE
     if kind in {"op_summary", "task_time", "statistic"}:
         return "msprof"
-    return {"trace": "trace", "database": "profiler database"}.get(kind, "Ascend PyTorch Profiler")
+    return {"trace": "trace", "database": "profiler database"}.get(kind, PYTORCH)
 
 
 def _level(meta: dict[str, object]) -> str:

@@ -15,6 +15,7 @@ from kg.nouns.outcomes import Outcome
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph
 from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for, vendor_of
+from recommender.applicability.scope import kinds_of
 from recommender.diagnosis.analysis import evidence_by_rank
 from recommender.diagnosis.baseline import keep_run
 from recommender.diagnosis.causes.network import CauseNetwork
@@ -145,6 +146,9 @@ def diagnose_profile(
         all_of(graph, Framework),
         broader=network.broader,
         is_training=training,
+        model=kinds_of(
+            from_graph(graph, Model, present.model) if present is not None and present.model else None
+        ),
     )
     phases = {"training"} if training else _FORWARD if is_forward_only(profile) else frozenset[str]()
     if phases:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ingest.profiles.checks import GPU_LAYOUTS, MINDSPORE, NSIGHT, ROCPROF
+from ingest.profiles.checks import GPU_LAYOUTS, MINDSPORE, NSIGHT, PYTORCH, ROCPROF
 from kg.nouns.entities import Kind
 from kg.nouns.knowledge import FactKind
 from kg.terms.conditions import Truth
@@ -20,6 +21,7 @@ from recommender.diagnosis.rank.program_signs import signs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from ingest.profiles.facts.run import Profile
     from kg.nouns.effects import Effect
@@ -137,6 +139,7 @@ class ProfiledRun:
         *,
         broader: Mapping[str, str],
         is_training: bool,
+        model: frozenset[str] = frozenset(),
     ) -> Self:
         """Read what a profile tells.
 
@@ -146,6 +149,7 @@ class ProfiledRun:
             frameworks: Those that the graph knows.
             broader: The broader pattern of each pattern that has one.
             is_training: A backward pass or an optimiser ran.
+            model: The names by which a scope may mean the model; what its kernels tell if empty.
         """
         current = _settings(profile)
         software = {name: version for rank in profile.ranks for name, version in rank.software.items()}
@@ -163,7 +167,14 @@ class ProfiledRun:
                 facts[fact] = int(told)
         if is_on_one_server(profile):
             facts["nodes"] = 1
-        if frameworks_named := _frameworks(software, current):
+        if kinds := model or _model_kinds(profile):
+            facts["model"] = kinds
+        linked = {
+            name for rank in profile.ranks for link in rank.links for name in (link.source, link.target)
+        }
+        if "devices" not in facts and len(linked) > 1:
+            facts["devices"] = len(linked)
+        if frameworks_named := _frameworks(software, current, {rank.layout for rank in profile.ranks}):
             facts["framework"] = frameworks_named
         if half := next((name for name in _HALF_TYPES if current.get(name)), ""):
             facts["precision"] = _PRECISIONS[half]
@@ -203,6 +214,12 @@ class ProfiledRun:
             return True
         return any(item.software and item.software not in self.readable for item in strategy.sets)
 
+    def needs_other_programs(self, strategy: Strategy) -> bool:
+        """Return whether a strategy is of programs of which the profile shows none."""
+        told = " ".join(clause.condition for clause in strategy.applies_when)
+        named = set(re.findall(r'software\["([^"]+)"\]', told)) - {"torch", "cann"}
+        return bool(named) and not named & (self.readable | {key[9:-1] for key in self.facts})
+
     def refuses(self, strategy: Strategy) -> bool:
         """Return whether a strategy is for something else, or in force already."""
         if already_set(strategy, self.current):
@@ -224,9 +241,36 @@ def is_on_one_server(profile: Profile) -> bool:
     return bool(ways - {LOCAL}) and "RDMA" not in ways
 
 
-def _frameworks(software: Mapping[str, str], current: Mapping[str, object]) -> frozenset[str]:
+_MARKS = (
+    (("moegating", "moetoken", "moeinit", "moefinalize", "groupedmatmul", "fusedmoe"), "moe-decoder"),
+    (("rope", "rotary", "rmsnorm", "swiglu"), "decoder"),
+)
+"""Kinds of kernels that a model of a kind alone has; the first counts."""
+_OF_IMAGES = frozenset({"vision", "audio", "other"})
+"""Families of networks that convolve and neither attend nor normalise with layers."""
+
+
+def _model_kinds(profile: Profile) -> frozenset[str]:
+    """What the model may be by its kernels; empty where they do not say."""
+    labels = " ".join(
+        label.lower()
+        for rank in profile.ranks
+        if rank.kernels is not None
+        for label in rank.kernels.label.labels
+    )
+    for marks, kind in _MARKS:
+        if any(mark in labels for mark in marks):
+            return frozenset({kind, "transformer", "multimodal"})
+    if "conv2d" in labels and "attention" not in labels and "layernorm" not in labels:
+        return _OF_IMAGES
+    return frozenset()
+
+
+def _frameworks(
+    software: Mapping[str, str], current: Mapping[str, object], layouts: AbstractSet[str]
+) -> frozenset[str]:
     """What the program may be of; empty where the profile does not say."""
-    if "torch-npu" not in software:
+    if "torch-npu" not in software and PYTORCH not in layouts:
         return frozenset({"mindspore"} & software.keys())
     return frozenset({"torch-npu"}) if "pipeline_model_parallel_size" not in current else _MEGATRON
 
@@ -301,6 +345,8 @@ def remedies_for(
         mine = [e for e in effects if e.strategy == strategy.id and e.n and e.kind is not Kind.CLAIMED]
         if against is None or run.refuses(strategy) or (strategy.kind == FactKind.CLAIMED and not mine):
             continue
+        if against == "collective-wait" and "data-parallel-communication" in targets:
+            continue
         mine.sort(key=lambda e: -e.n)
         found.append(
             Remedy(
@@ -314,6 +360,7 @@ def remedies_for(
     found.sort(
         key=lambda r: (
             wanted.index(r.against),
+            run.needs_other_programs(r.strategy),
             bool(r.condition),
             -len(r.effects),
             r.strategy.id,

@@ -13,7 +13,6 @@ from recommender.diagnosis.patterns import (
     clocks,
     contention,
     gaps,
-    interfaces,
     links,
     memory,
     operators,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 Evidence = Mapping[tuple[str, int | None], "SoftEvidence"]
 """Evidence by node and rank."""
 
-KERNEL_ANALYSERS = (*(pipes.find, operators.find, tiles.find, clocks.find, chains.find, interfaces.find),)
+KERNEL_ANALYSERS = (*(pipes.find, operators.find, tiles.find, clocks.find, chains.find),)
 """Analysers of ranks whose kernels were collected: what they find is lost in computing."""
 
 COMMUNICATION_ANALYSERS = (transfers.find, packets.find, links.find, contention.find)

@@ -11,13 +11,14 @@ from kg.nouns.codec import plain
 from recommender.diagnosis.analysis import beyond, evidence_by_rank, new_losses, ratios, strongest, views
 from recommender.diagnosis.causes.findings import LIKELY, likely_causes
 from recommender.diagnosis.causes.posterior import infer
+from recommender.diagnosis.headroom import headroom
 from recommender.diagnosis.ledger.accounts import keep_ledger
 from recommender.diagnosis.ledger.content import ledger_content
 from recommender.diagnosis.ledger.difference import subtract_ledgers
 from recommender.diagnosis.next_measurement import next_measurement
 from recommender.diagnosis.rank.comparison import doubts, pair_up
 from recommender.diagnosis.rank.groups import rank_name
-from recommender.diagnosis.rank.view import NOT_KNOWN
+from recommender.diagnosis.rank.view import NOT_KNOWN, KernelView
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from recommender.diagnosis.causes.findings import LikelyCause
     from recommender.diagnosis.causes.network import CauseNetwork
     from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.headroom import Headroom
     from recommender.diagnosis.ledger.accounts import RunLedger
     from recommender.diagnosis.ledger.difference import LedgerDifference
     from recommender.diagnosis.next_measurement import NextMeasurement
@@ -94,6 +96,7 @@ class Diagnosis:
         against: Path of the profile that it was compared with; empty without.
         doubts: Reasons against the comparison.
         next: The measurement that would tell most of what is open; None where little is.
+        headroom: What kernels of the rank that has most of it leave of a known device.
         ledger: Every microsecond of its steps, booked once.
         before: The ledger of the earlier run; None without.
         difference: The difference of the two; None without, or where a run has no steps.
@@ -113,6 +116,7 @@ class Diagnosis:
     against: str = ""
     doubts: tuple[str, ...] = ()
     next: NextMeasurement | None = None
+    headroom: tuple[Headroom, ...] = ()
 
     @property
     def has_times(self) -> bool:
@@ -170,6 +174,7 @@ class Diagnosis:
             "ranks": [_rank(view) for view in self.views],
             "ledger": ledger_content(self.ledger, self.before, self.difference),
             "next_measurement": None if self.next is None else self.next.to_json(),
+            "headroom": [item.to_json() for item in self.headroom],
             "causes": [self._finding(item) for item in self.findings],
             "other_causes": [
                 {
@@ -256,6 +261,11 @@ def diagnose(
         against=before.path if before is not None else "" if usual is None else f"job {usual.name}",
         doubts=() if before is None else tuple(doubts(now, sooner)),
         next=next_measurement(profile, ledger),
+        headroom=max(
+            (headroom(view) for view in now if isinstance(view, KernelView)),
+            key=lambda found: sum(item.gain_us for item in found),
+            default=(),
+        ),
     )
 
 

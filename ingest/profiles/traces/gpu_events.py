@@ -10,10 +10,12 @@ import math
 from array import array
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ingest.profiles.cells import nanoseconds, number
 from ingest.profiles.facts.details import GroupCall
 from ingest.profiles.facts.kernel_names import gpu_kernel
-from ingest.profiles.facts.kernels import COPY_CORE, is_collective
+from ingest.profiles.facts.kernels import COPY_CORE, TextColumn, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.tables.memory_tables import memory_use
 from ingest.profiles.traces.marked_steps import Launches
@@ -21,7 +23,7 @@ from ingest.profiles.traces.marked_steps import Launches
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ingest.profiles.facts.kernels import KernelBuilder
+    from ingest.profiles.facts.kernels import KernelBuilder, Kernels
     from ingest.profiles.facts.run import MemoryUse
     from ingest.profiles.tables.memory_tables import Point
 
@@ -41,6 +43,11 @@ MARKS = (
 _BYTES_PER_MB = float(1 << 20)
 _CPU = 0
 """Type of the host among the devices of PyTorch."""
+_TORCH_TYPES = {
+    "c10::BFloat16": "BF16", "c10::Half": "FLOAT16", "float": "FLOAT", "double": "DOUBLE", "int": "INT32",
+    "long": "INT64", "long int": "INT64", "bool": "BOOL", "signed char": "INT8", "unsigned char": "UINT8",
+}  # fmt: skip
+"""Types of tensors as operators of PyTorch name them, in the names that profiles of Ascend have."""
 _TYPES = {
     "Byte": 1, "Char": 1, "Bool": 1, "Float8_e4m3fn": 1, "Float8_e5m2": 1, "Float8_e4m3fnuz": 1,
     "Float8_e5m2fnuz": 1, "Short": 2, "Half": 2, "BFloat16": 2, "Int": 4, "Float": 4, "Long": 8, "Double": 8,
@@ -63,6 +70,9 @@ class GpuEvents:
         self._memory_mb = array("d")
         self.allocations = 0
         self.launches = Launches()
+        self._operators, self._shaped = array("q"), array("q")
+        self._shapes = array("i")
+        self._known: dict[tuple[str, str], int] = {}
         self.calls: list[GroupCall] = []
 
     def take(
@@ -81,6 +91,8 @@ class GpuEvents:
         blocks = math.prod(map(number, grid)) if isinstance(grid, list) and grid else math.nan
         kind_of, types = gpu_kernel(name) if core == "GPU" else ("", "")
         self.launches.take_kernel(arguments.get("correlation"))
+        operator = arguments.get("External id")
+        self._operators.append(operator if isinstance(operator, int) else -1)
         occupancy = number(arguments.get("est. achieved occupancy %"))
         self._builder.add(
             row, start, duration_us=lasted_us, name=name, core=core, kind=kind_of,
@@ -91,6 +103,41 @@ class GpuEvents:
         )  # fmt: skip
         if core == "COMMUNICATION" and start is not None and "Collective name" in arguments:
             self.calls.append(self._call(row, start, lasted_us, arguments))
+
+    def take_operator(self, arguments: Mapping[str, object]) -> None:
+        """Take the shapes of an operator's inputs, where they were recorded."""
+        operator, sizes, types = map(arguments.get, ("External id", "Input Dims", "Input type"))
+        if not isinstance(operator, int) or not isinstance(sizes, list) or not isinstance(types, list):
+            return
+        told = [
+            (",".join(map(str, size)), _TORCH_TYPES.get(str(kind), ""))
+            for size, kind in zip(sizes, types, strict=False)
+            if isinstance(size, list) and size and not isinstance(size[0], list)
+        ]
+        key = ";".join(size for size, _ in told), ";".join(kind for _, kind in told)
+        self._shaped.append(operator)
+        self._shapes.append(self._known.setdefault(key, len(self._known)))
+
+    def with_shapes(self, kernels: Kernels) -> Kernels:
+        """The kernels with the shapes of the operators that launched them, and their types."""
+        if not self._shaped or len(self._operators) != len(kernels):
+            return kernels
+        numbers, last = np.unique(np.frombuffer(self._shaped, np.int64)[::-1], return_index=True)
+        codes = np.frombuffer(self._shapes, np.int32)[::-1][last] + 1
+        wanted = np.frombuffer(self._operators, np.int64)
+        at = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+        found = np.where(numbers[at] == wanted, codes[at], 0).astype(np.int32)
+        shapes, types = zip(("", ""), *self._known, strict=True)
+        own = kernels.texts["input_types"]
+        merged: dict[str, int] = {}
+        both = [merged.setdefault(text, len(merged)) for text in (*own.labels, *types)]
+        codes_of = np.array(both, np.int32)
+        is_told = np.array([bool(text) for text in own.labels])[own.codes] | (found == 0)
+        kinds = np.where(is_told, codes_of[own.codes], codes_of[len(own.labels) + found])
+        return kernels.with_texts(
+            input_shapes=TextColumn(found, shapes),
+            input_types=TextColumn(kinds.astype(np.int32), tuple(merged)),
+        )
 
     def _call(self, row: int, start_ns: int, lasted_us: float, arguments: Mapping[str, object]) -> GroupCall:
         ranks = _ranks(arguments.get("Process Group Ranks"))

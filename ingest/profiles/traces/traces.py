@@ -131,6 +131,8 @@ class _Reader:
             self._call("runtime", name, lasted, event)
             self.gpu.launches.take_call(arguments.get("correlation"), nanoseconds(event.get("ts")))
         elif kind is not None:  # an operator or an annotation
+            if kind == OPERATOR and "Input Dims" in arguments:
+                self.gpu.take_operator(arguments)
             self._of_framework(event, name, lasted, kind)
         elif category == "GC" or name in {"GC", "gc.collect"}:
             self._call("gc", name, lasted, event)
@@ -217,7 +219,8 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     found.events, found.is_gpu = reader.events, reader.is_gpu
     found.counters = reader.counters
     if len(reader.builder):
-        found.kernels = with_steps(reader.builder.done(), reader.steps, reader.gpu.launches)
+        kernels = reader.gpu.with_shapes(reader.builder.done())
+        found.kernels = with_steps(kernels, reader.steps, reader.gpu.launches)
     for note in notes_on(found.kernels, reader.steps):
         on_fault(f"{path.name}: {note}")
     if found.kernels is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.checks import GPU_LAYOUTS
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind
 from recommender.diagnosis.rank.units import BUSY, pipe_use
@@ -28,7 +29,7 @@ _INNER, _ATTENTION = 256, 128
 def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of padding in products and attention, and of cores that idle in the last round."""
     kernels = view.kernels
-    if view.total_us <= 0:
+    if view.total_us <= 0 or view.rank.layout in GPU_LAYOUTS:  # the tiles are of Ascend's cores
         return
     own = kernels.duration_us * view.exclusive
     for node, metric, kinds, padding, says in (

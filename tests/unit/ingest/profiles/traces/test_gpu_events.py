@@ -121,3 +121,26 @@ def test_a_loader_between_two_steps_is_time_of_a_step(tmp_path: Path) -> None:
     waits = {account.reason: us for account, us in ledger.mean_us.items() if account.operator == "gap"}
     assert waits["waits for training data"] == pytest.approx(8000 / 3)
     assert ledger.error < 1e-9
+
+
+def test_kernels_have_the_shapes_of_the_operator_that_launched_them(tmp_path: Path) -> None:
+    def operator(number: int, sizes: list[object], types: list[str]) -> dict[str, object]:
+        told = {"External id": number, "Input Dims": sizes, "Input type": types}
+        return {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 1, "tid": 1, "ts": number, "dur": 1.0,
+                "args": told}  # fmt: skip
+
+    events = [
+        {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": 10.0 * place, "dur": 5.0,
+         "args": {"External id": number, "stream": 7}}
+        for place, (name, number) in enumerate([("ampere_sgemm_128x64_tn", 2), ("add", 3), ("mul", 9)], 1)
+    ]  # fmt: skip
+    events += [
+        operator(2, [[8], [4, 16], [16, 8], []], ["float", "float", "float", "Scalar"]),
+        operator(3, [[4, 8], [[4, 8], [2]]], ["c10::BFloat16", "TensorList"]),
+    ]
+    path = tmp_path / "worker.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    [rank] = read_profile(path).ranks
+    assert rank.kernels is not None
+    assert [rank.kernels.text("input_shapes", row) for row in range(3)] == ["8;4,16;16,8", "4,8", ""]
+    assert [rank.kernels.text("input_types", row) for row in (1, 2)] == ["BF16", ""]

@@ -1,0 +1,206 @@
+"""What kernels reach of what their device could, from their shapes: operations and bytes over its rates.
+
+A product of 16-bit numbers is timed by the fitted cost model, what else is known by its shapes by the larger
+of operations over the peak and bytes over the bandwidth, each by the share that fitted operators reach. What
+stays "computing" in the ledger is ranked by what would be left to gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kg.errors import InputError, MissingFactError
+from kg.nouns.codec import JsonNoun, in_json
+from recommender.cost_model.facts.physics import PHYSICS
+from recommender.diagnosis.rank.kinds import CASTS, COPIES, REARRANGING, kernel_kind
+from recommender.diagnosis.rank.view import LEAST_US, KernelView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.operators.kinds import Operators
+
+BYTES = {"FLOAT": 4, "FLOAT32": 4, "INT32": 4, "INT64": 8, "DOUBLE": 8, "INT8": 1, "UINT8": 1, "BOOL": 1}
+"""Bytes of a number by type; two of the rest, which are 16 bits wide."""
+STREAMING = (
+    *(*CASTS, *COPIES, *REARRANGING, "add", "mul", "sub", "div", "zeros", "ones", "fill", "memset"),
+    *("rmsnorm", "layernorm", "softmax", "swiglu", "gelu", "silu", "swish", "sigmoid", "relu", "elementwise"),
+    *("apply", "foreach", "multitensor", "adam", "reduce", "lpnorm", "bias", "dropoutdomask"),
+)
+"""Kinds of kernels that read and write once and compute little: what they move is what they need."""
+NUMBERS = {"FLOAT": "fp32", "FLOAT32": "fp32", "INT8": "int8"}
+LEAST_SHARE = 0.01
+"""Share of the step from which a gain is told."""
+MOST_SHAPES = 4000
+"""Forms of kernels that are priced, the costliest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headroom(JsonNoun):
+    """An operator in one form on one rank, beside what its device could do.
+
+    Attributes:
+        operator: Its kind.
+        shapes: Of its inputs.
+        count: How often it ran.
+        us: Time of all its runs.
+        gain_us: What of that is beyond the time that its operations and bytes need.
+        share: That as a share of all steps.
+        rate: What it reaches: operations or bytes per second.
+        of_share: That as a share of what can be reached.
+        is_bytes: The rate is of bytes.
+    """
+
+    operator: str
+    shapes: str
+    count: int
+    us: float = field(metadata=in_json(digits=3))
+    gain_us: float = field(metadata=in_json(digits=3))
+    share: float = field(metadata=in_json(digits=4))
+    rate: float = field(metadata=in_json(digits=0))
+    of_share: float = field(metadata=in_json(digits=4))
+    is_bytes: bool
+
+
+def headroom(view: KernelView) -> tuple[Headroom, ...]:
+    """What the kernels of a rank leave of their device, the largest gain first; empty where not known."""
+    if not view.device or view.total_us <= 0:
+        return ()
+    from recommender.cost_model.facts.device import Device
+    from recommender.cost_model.operators.kinds import shipped
+
+    device, operators = Device("", view.device), shipped()
+    kernels = view.kernels
+    columns = [
+        kernels.label,
+        *(kernels.texts[name] for name in ("input_shapes", "input_types", "output_shapes")),
+    ]
+    keys = np.zeros(len(kernels), np.int64)
+    for column in columns:
+        keys = np.unique(keys * (len(column.labels) + 1) + column.codes, return_inverse=True)[1]
+    own = np.nan_to_num(kernels.duration_us) * view.exclusive
+    _, first, count = np.unique(keys, return_index=True, return_counts=True)
+    spent = np.bincount(keys, weights=own)
+    found = []
+    for place in np.argsort(-spent)[:MOST_SHAPES]:
+        row, us = int(first[place]), float(spent[place])
+        if us < LEAST_US * count[place]:
+            continue
+        operator, shapes, types, results = (column[row] for column in columns)
+        work = work_of(operator, shapes, types, results)
+        if work is None:
+            continue
+        try:
+            needed = needed_us(work, device, operators)
+        except (InputError, MissingFactError):
+            continue
+        gain = max(0.0, us - needed * float(count[place]))
+        found.append(
+            Headroom(
+                operator=operator,
+                shapes=shapes,
+                count=int(count[place]),
+                us=us,
+                gain_us=gain,
+                share=gain / view.total_us,
+                rate=(work.operations or work.bytes) * float(count[place]) / us * 1e6,
+                of_share=1 - gain / us,
+                is_bytes=work.operations <= 0,
+            )
+        )
+    kept = [item for item in found if item.share >= LEAST_SHARE]
+    return tuple(sorted(kept, key=lambda item: -item.gain_us))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one run of a kernel has to do: operations in a format, bytes, and m, n, k of a plain product.
+
+    Of attention all pairs are counted: where it is causal, what it leaves is more than is told.
+    """
+
+    operations: float = 0.0
+    bytes: float
+    number: str = "bf16"
+    sizes: tuple[int, int, int] | None = None
+    is_attention: bool = False
+
+
+def work_of(operator: str, shapes: str, types: str, results: str) -> Work | None:
+    """The work of a kernel by its shapes; None where they do not tell it."""
+    tensors = [_sizes(part) for part in shapes.split(";")]
+    kinds = [_type(part) for part in types.split(";")]
+    kinds += kinds[-1:] * (len(tensors) - len(kinds))
+    outputs = [sizes for part in results.split(";") if (sizes := _sizes(part))]
+    sized = [(sizes, BYTES.get(kind, 2)) for sizes, kind in zip(tensors, kinds, strict=False) if sizes]
+    if not sized:
+        return None
+    moved = float(sum(_volume(sizes) * each for sizes, each in sized))
+    largest = max(sized, key=lambda item: _volume(item[0]))
+    moved += sum(_volume(sizes) for sizes in outputs or largest[:1]) * largest[1]
+    kind = kernel_kind(operator)
+    number = NUMBERS.get(kinds[0], "bf16")
+    if "attention" in kind:
+        shape = tensors[0]
+        if len(shape) not in {3, 4}:
+            return None
+        length = max(shape[:2]) if len(shape) == 3 else shape[-2]
+        is_backward = any(mark in operator.lower() for mark in ("grad", "bwd", "backward"))
+        passes = PHYSICS["attention_backward"] if is_backward else 1.0
+        work = 4.0 * _volume(shape) * length * passes
+        return Work(operations=work, bytes=moved, is_attention=True)
+    if kind.startswith(("matmul", "batchmatmul", "gemm", "linear", "groupedmatmul")):
+        matrices = [sizes for sizes in tensors if len(sizes) >= 2][:2]
+        product = _product(matrices, outputs[0] if outputs else ())
+        if product is None:
+            return None
+        batch, (m, n, k) = product
+        plain = (m, n, k) if batch == 1 and number == "bf16" else None
+        return Work(operations=2.0 * batch * m * n * k, bytes=moved, number=number, sizes=plain)
+    return Work(bytes=moved) if kind.startswith(STREAMING) else None
+
+
+def _product(
+    matrices: list[tuple[int, ...]], result: tuple[int, ...]
+) -> tuple[int, tuple[int, int, int]] | None:
+    """The batch and m, n, k of a product; None where the shapes fit none, as those of blocked formats."""
+    if len(matrices) < 2:
+        return None
+    (*many, m, k), (*held, one, other) = matrices
+    batch = _volume(many) if held else 1
+    m = m if held else m * _volume(many)
+    for rows, depth in ((m, k), (k, m)):
+        for n, inner in ((other, one), (one, other)):
+            if inner == depth and (not result or many or result[-2:] == (rows, n)):
+                return batch, (rows, n, depth)
+    return None
+
+
+def needed_us(work: Work, device: Device, operators: Operators) -> float:
+    """The time that work needs on a device at the rates that it is known to reach, microseconds."""
+    kind = operators["attention_prefill" if work.is_attention else "matmul_bf16"]
+    if work.sizes is not None and min(work.sizes) > 0:
+        return float(kind.times_us(device, np.array([work.sizes], np.float64))[0])
+    reached = kind.constants_on(device)
+    moving = work.bytes / (device.memory_bandwidth * reached["memory_share"])
+    computing = 0.0
+    if work.operations:
+        computing = work.operations / (device.peak(work.number) * reached["efficiency"])
+    return max(moving, computing) * 1e6
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    pieces = [piece.strip(' "') for piece in text.split(",")]
+    return tuple(map(int, pieces)) if all(piece.isdecimal() for piece in pieces) else ()
+
+
+def _type(text: str) -> str:
+    return text.strip(' "').upper().removeprefix("DT_")
+
+
+def _volume(sizes: Iterable[int]) -> int:
+    return int(np.prod(np.array([*sizes], np.float64))) if sizes else 1
