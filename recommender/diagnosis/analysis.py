@@ -11,7 +11,6 @@ from recommender.diagnosis.ledger.accounts import FREE, ledger_of
 from recommender.diagnosis.patterns import (
     chains,
     clocks,
-    contention,
     gaps,
     links,
     memory,
@@ -44,7 +43,7 @@ Evidence = Mapping[tuple[str, int | None], "SoftEvidence"]
 KERNEL_ANALYSERS = (*(pipes.find, operators.find, tiles.find, clocks.find, chains.find),)
 """Analysers of ranks whose kernels were collected: what they find is lost in computing."""
 
-COMMUNICATION_ANALYSERS = (transfers.find, packets.find, links.find, contention.find)
+COMMUNICATION_ANALYSERS = (transfers.find, packets.find, links.find)
 """Analysers of exposed communication."""
 
 ANALYSERS = (gaps.find, settings.find, memory.find)
