@@ -11,6 +11,8 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
+from starlette.requests import ClientDisconnect
+
 from kg.errors import InputError
 from recommender.service.problem_details import RefusedError
 
@@ -152,6 +154,8 @@ async def body_pieces(request: Request, most: int, seconds: float) -> AsyncItera
             raise RefusedError(
                 408, f"the body did not arrive within {seconds:g} s", headers=headers
             ) from None
+        except ClientDisconnect:
+            raise RefusedError(408, "the client left") from None
         size += len(piece)
         if size > most:
             raise large

@@ -43,7 +43,7 @@ LINGER_SECONDS = 30.0
 """The longest wait, and 5 s of silence: the defaults of nginx (lingering_time, lingering_timeout)."""
 SILENCE_SECONDS = 5.0
 MOST_IN_PROGRESS = 256
-"""Requests whose bodies arrive or which wait for an answer; a choice."""
+"""Requests that are there and wait for an answer; a choice."""
 _LEAST_ERROR = 400
 
 
@@ -70,11 +70,7 @@ class LingeringClose:
             busy = BusyError(f"{self._in_progress} requests wait already", hint="ask again in a second")
             await error_response(busy, {"Connection": "close"})(scope, receive, send)
         else:
-            self._in_progress += 1
-            try:
-                await self._answer(scope, receive, send)
-            finally:
-                self._in_progress -= 1
+            await self._answer(scope, receive, send)
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         has_ended = is_refusal = False
@@ -82,7 +78,9 @@ class LingeringClose:
         async def received() -> Message:
             nonlocal has_ended
             message = await receive()
-            has_ended = _is_end(message)
+            if _is_end(message) and not has_ended:
+                has_ended = True
+                self._in_progress += 1
             return message
 
         async def sent(message: Message) -> None:
@@ -97,7 +95,12 @@ class LingeringClose:
             await _drop_rest(receive)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-        await self._app(scope, received, sent)
+        try:
+            await self._app(scope, received, sent)
+        except asyncio.CancelledError:  # the server ends
+            await error_response(BusyError("the server ends"), {"Connection": "close"})(scope, receive, send)
+        finally:
+            self._in_progress -= has_ended
 
 
 async def _drop_rest(receive: Receive) -> None:

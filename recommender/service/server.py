@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 
 BACKLOG = 512
 """Connections that may wait to be taken; a choice."""
-MOST_QUIET, MOST_QUIET_OF_ADDRESS = 384, 96
-"""Connections in which no request is being answered; beyond them the oldest is closed. Choices."""
+MOST_QUIET, MOST_QUIET_OF_ADDRESS = 192, 96
+"""Connections without a whole request; beyond them the oldest is closed. Choices: fewer than may be in progress."""
 IDLE_SECONDS = 15
 """Until a connection without a request is closed; a choice."""
 HEADER_SECONDS = 10.0
 """For a request's line and headers to arrive; a choice."""
+_UNFINISHED = (h11.IDLE, h11.SEND_BODY)
+"""States of a client whose request is not all there."""
 
 
 class BoundedProtocol(H11Protocol):
     """HTTP of one connection: who is silent is closed, and makes room for others before that.
 
-    No open connection keeps others out: a connection counts against the limits while no request of it is
-    being answered, and requests in progress are bounded in the application.
+    No open connection keeps others out: a connection counts against the limits until all of its request is
+    there, body included, and whole requests are bounded in the application.
     """
 
     _quiet: ClassVar[dict[H11Protocol, str]] = {}
@@ -46,40 +48,41 @@ class BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
-        self._stop_waiting()
+        self._quiet.pop(self, None)
+        self._stop_timer()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
         """Take what has arrived."""
         super().handle_events()
         if self.conn.their_state is not h11.IDLE:
-            self._stop_waiting()
+            self._stop_timer()
+        if self.conn.their_state not in _UNFINISHED:
+            self._quiet.pop(self, None)
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+        if self.conn.their_state in _UNFINISHED and not self.transport.is_closing():
             self._wait()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; the time of the headers of a further request begins with its first byte."""
-        if self in self._quiet and self._header_timer is None:
+        if self.conn.their_state is h11.IDLE and self._header_timer is None:
             self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
         super().data_received(data)
 
     def _wait(self) -> None:
         address = self.client[0] if self.client else ""
         self._quiet[self] = address
-        of_address = [item for item, other in self._quiet.items() if other == address]
-        if len(of_address) > MOST_QUIET_OF_ADDRESS:
-            of_address[0].transport.close()
-        elif len(self._quiet) > MOST_QUIET:
-            next(iter(self._quiet)).transport.close()
+        oldest = [item for item, other in self._quiet.items() if other == address]
+        if len(oldest) > MOST_QUIET_OF_ADDRESS or len(oldest := [*self._quiet]) > MOST_QUIET:
+            self._quiet.pop(oldest[0])
+            oldest[0].transport.close()
         if self.cycle is None:  # uvicorn's own timer runs between two requests
             self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
-    def _stop_waiting(self) -> None:
-        self._quiet.pop(self, None)
+    def _stop_timer(self) -> None:
         if self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
