@@ -114,7 +114,6 @@ bench: $(VENV)/.test
 	@test -n "$(CASES)" || (echo "make bench CASES=FOLDER: which folder of cases?" && exit 2)
 	$(BIN)/python -m benchmarks.answers.unseen --known $(CASES) --asked $(CASES)
 	$(BIN)/python -m benchmarks.speed.scale --known $(CASES)
-	$(BIN)/python -m tests.endurance.crash --known $(CASES)
 	$(BIN)/python -m benchmarks.learning.ab_validity --quick
 	$(BIN)/python -m benchmarks.answers.feasibility --known $(CASES) --quick
 	$(BIN)/python -m benchmarks.learning.season --known $(CASES) --quick

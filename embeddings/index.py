@@ -131,9 +131,9 @@ class ProblemIndex:
         self._tail = None
         return True
 
-    def rebuild(self, acknowledged: int | None = None) -> None:
+    def rebuild(self) -> None:
         """Make the index anew from the table, as after damage."""
-        self._file.build(self.table, self.table.visible(acknowledged))
+        self._file.build(self.table, self.table.visible(None))
         self._tail = None
 
     def verify(self) -> list[str]:

@@ -13,6 +13,12 @@ from kg.terms.meanings import kind_of, phrase_of, size_of
 LARGEST_SYSTEM = 2**20
 """Devices of the largest system that is announced: more than a million of an Atlas 960 SuperCluster (Huawei
 Connect 2025, the talk that the source ``hc-2025-gizmochina`` of ``data/hardware/ascend.yaml`` reports)."""
+MOST = 2.0**63
+"""Beyond every number of a question: that of an integer of 64 bits."""
+MOST_SETTINGS = 500
+"""More than any program's command has; each costs time, an unknown one most. A choice."""
+LONGEST_NAME = 1_000
+"""Characters of a name or the path of a model; a choice."""
 LEFT_TO_THE_PROGRAM = -1
 """The value by which vLLM and MindIE are told to choose a size themselves."""
 _COUNTED = frozenset({"degree", "batch"})
@@ -48,6 +54,8 @@ def check_settings(settings: Mapping[str, Value], program: str = "") -> None:
     Raises:
         InputError: There is such a setting.
     """
+    if len(settings) > MOST_SETTINGS:
+        raise InputError(f"current: {len(settings):,} settings; at most {MOST_SETTINGS} are read")
     said: dict[str, str] = {}
     for name, value in settings.items():
         kind = kind_of(name)
@@ -97,6 +105,8 @@ def check_sizes(shape: Mapping[str, Value]) -> None:
             raise InputError(f"shape: {name} has no size")
         _refuse_boundless("shape", name, value)
         number = number_of(value)
+        if number is None and kind_of(name) in _NUMBERS:
+            raise InputError(f"{name}: {value!r} is not a number")
         if number is not None and number < 0:
             raise InputError(f"shape: {name} is {number:g}; a size is not negative")
 
@@ -113,5 +123,5 @@ def number_of(value: object) -> float | None:
 
 def _refuse_boundless(place: str, name: str, value: object) -> None:
     number = number_of(value)
-    if number is not None and not math.isfinite(number):
-        raise InputError(f"{place}: {name}: {value} is no number")
+    if number is not None and not abs(number) < MOST:
+        raise InputError(f"{place}: {name}: {value} is no number below 2^63")

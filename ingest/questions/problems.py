@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from ingest.questions.aims import KnownOperator, limits_of, objective_of
-from ingest.questions.bounds import check_settings, check_sizes, check_traits, device_count
+from ingest.questions.bounds import LONGEST_NAME, check_settings, check_sizes, check_traits, device_count
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.releases import plain_release, release_of_image
 from kg.errors import InputError, UnknownEntityError
@@ -171,7 +171,9 @@ class _Reader:
             return None
         if isinstance(value, bool | list | dict) or not str(value).strip():
             raise InputError(f"{key}: expected a name, not {value!r}")
-        return str(value).strip()
+        if len(text := str(value).strip()) > LONGEST_NAME:
+            raise InputError(f"{key}: {len(text):,} characters; a name has at most {LONGEST_NAME}")
+        return text
 
     def _settings(self, key: str, content: object = None) -> Settings:
         value = self.raw.get(key) if content is None else content

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
+from hashlib import blake2b
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kg.rows.trials import TrialStore
+    from kg.rows.trials_file import TrialsFile
 
 LEAST_EQUAL = 3
 """Timed rows that must agree to the last digit, where nearly all that two devices share do."""
@@ -44,6 +46,11 @@ _SIZES = """
     WHERE p.operator IN (SELECT value FROM json_each(?1)) AND p.batch <= ?2 AND t.batch <= ?2
     GROUP BY p.operator, p.metric, p.task_id, p.count, p.hardware
 """
+
+
+_MARKS = "SELECT * FROM copied_devices WHERE operator <> '' ORDER BY operator, metric, device"
+_SUM = "INSERT OR REPLACE INTO copied_devices VALUES ('', '', '', ?, 0, 0)"
+"""The row that has the digest of the others; workspaces of earlier programs have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,23 +83,27 @@ def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
             "DELETE FROM copied_devices WHERE operator IN (SELECT value FROM json_each(?))", wanted
         )
         trials.file.insert(
-            "INSERT INTO copied_devices VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (item.operator, item.metric, item.device, item.origin, item.rows, item.shared)
-                for item in copies
-            ],
+            "INSERT INTO copied_devices VALUES (?, ?, ?, ?, ?, ?)", [astuple(item) for item in copies]
         )
+        trials.file.write(_SUM, _digest(trials.file))
+
+
+def marks_fault(file: TrialsFile) -> str:
+    """Say whether the marks of copied devices are not what was written; empty if they are."""
+    for (digest,) in file.read("SELECT origin FROM copied_devices WHERE operator = ''"):
+        if digest != _digest(file):
+            return "the index of copied devices is not what was written"
+    return ""
+
+
+def _digest(file: TrialsFile) -> str:
+    return blake2b(repr(file.read(_MARKS)).encode(), digest_size=16).hexdigest()
 
 
 def copied_devices(trials: TrialStore) -> list[CopiedDevice]:
     """Return the devices whose tables are marked as copies of another device's."""
-    rows = trials.file.read("SELECT * FROM copied_devices ORDER BY operator, metric, device")
-    return [
-        CopiedDevice(
-            operator=operator, metric=metric, device=device, origin=origin, rows=alike, shared=shared
-        )
-        for operator, metric, device, origin, alike, shared in rows
-    ]
+    names = [item.name for item in fields(CopiedDevice)]
+    return [CopiedDevice(**dict(zip(names, row, strict=True))) for row in trials.file.read(_MARKS)]
 
 
 @dataclass(slots=True)

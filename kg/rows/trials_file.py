@@ -180,5 +180,5 @@ def explained(path: Path) -> Iterator[None]:
             "disk I/O error": "make room, or look at the disk",
         }
         raise WorkspaceError(f"{path}: {error}", hint=hint.get(str(error), "")) from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise WorkspaceError(f"{path} is damaged or no trial store: {error}") from error

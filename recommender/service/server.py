@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BACKLOG = 512
 """Connections that may wait to be taken; a choice."""
 MOST_QUIET, MOST_QUIET_OF_ADDRESS = 192, 96
-"""Connections without a whole request; beyond them the oldest is closed. Choices: fewer than may be in progress."""
+"""Connections without a whole request; beyond them the oldest is closed. Choices."""
 IDLE_SECONDS = 15
 """Until a connection without a request is closed; a choice."""
 HEADER_SECONDS = 10.0

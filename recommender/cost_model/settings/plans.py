@@ -73,13 +73,10 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "host_bandwidth": 0,
     }
 )  # fmt: skip
-"""Settings of a serving step and their defaults."""
+"""Settings of a serving step and their defaults; ``graph`` .5 captures all but the attention, 1 all."""
 
 PHASES: Mapping[str, Mapping[str, float | str]] = MappingProxyType({"training": TRAINING, "serving": SERVING})
 """Phases and the settings they take, with their defaults."""
-
-PIECEWISE = 0.5
-"""Value of ``graph`` where all is captured but the attention, which the host launches; 1 is all of a step."""
 
 COUNTS = frozenset(
     {

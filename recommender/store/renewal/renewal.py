@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from kg.errors import WorkspaceError
@@ -74,21 +74,20 @@ def renew(
         for left in root.parent.glob(f".{root.name}-renew-*"):
             shutil.rmtree(left, ignore_errors=True)
         try:
-            scratch = Path(
-                stack.enter_context(
-                    tempfile.TemporaryDirectory(dir=root.parent, prefix=f".{root.name}-renew-")
-                )
+            scratch = stack.enter_context(
+                tempfile.TemporaryDirectory(dir=root.parent, prefix=f".{root.name}-renew-")
             )
+            draft = WorkspaceFiles(Path(scratch) / "workspace")
+            make(draft)
+            with OxigraphStore(draft.live) as graph:
+                publish(graph, draft.graph, after=newest_number(layout.graph))
+            draft.write({**draft.read(), "created": manifest.get("created")})
+            result = replay(layout, draft, then, cache, keeps_graph=before is not None)
+            _carry_files(layout, draft)
+            draft.root.chmod(root.stat().st_mode & 0o777)
         except OSError as error:
-            raise WorkspaceError(f"{root.parent} cannot be written to: {error.strerror}") from None
-        draft = WorkspaceFiles(scratch / "workspace")
-        make(draft)
-        with OxigraphStore(draft.live) as graph:
-            publish(graph, draft.graph, after=newest_number(layout.graph))
-        draft.write({**draft.read(), "created": manifest.get("created")})
-        result = replay(layout, draft, then, cache, keeps_graph=before is not None)
-        _carry_files(layout, draft)
-        draft.root.chmod(root.stat().st_mode & 0o777)
+            reason = error.strerror or "not all files can be copied"
+            raise WorkspaceError(f"{root.parent} cannot be written to: {reason}", hint="make room") from None
         os.sync()  # against loss of power: all of the new one is on the disk before it takes the place
         lock.finish()
         aside = put_in_place(draft.root, root)
@@ -104,7 +103,7 @@ def _guessed(layout: WorkspaceFiles, manifest: Mapping[str, object]) -> Base:
         WorkspaceError: The manifest does not say when that was.
     """
     try:
-        made = datetime.fromisoformat(str(manifest["created"])) + timedelta(seconds=1)  # it has whole seconds
+        made = datetime.fromisoformat(str(manifest["created"]))  # cut: in doubt a batch is own
     except (KeyError, ValueError):
         raise WorkspaceError(f"{layout.manifest} does not say when the workspace was made") from None
     shipped = str(manifest.get("shipped") or "")

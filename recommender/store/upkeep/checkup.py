@@ -12,6 +12,7 @@ from kg.archives import arrays
 from kg.errors import InputError, WorkspaceError
 from kg.lock import is_held
 from kg.rows import batches
+from kg.rows.copies import marks_fault
 from kg.rows.trials import TrialStore
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest
@@ -171,7 +172,7 @@ def file_faults(layout: WorkspaceFiles) -> list[str]:
     """List what SQLite's own check finds, and batches and configurations that are not what was written."""
     try:
         with TrialStore(layout.trials, read_only=True) as trials:
-            return list(batches.faults(trials.file))
+            return [*batches.faults(trials.file), *filter(None, [marks_fault(trials.file)])]
     except (WorkspaceError, ValueError) as error:
         return [str(error)]
 

@@ -16,6 +16,7 @@ from embeddings.vector_table import forget
 from kg.errors import WorkspaceError
 from kg.lock import WriterLock
 from kg.rows.batches import carry_over, is_carried_over
+from kg.rows.copies import mark_copied_devices
 from kg.rows.trials import TrialStore
 from kg.triples.exchange import FORMATS
 from kg.triples.finders import batch_records
@@ -60,6 +61,7 @@ def _mend_rows(layout: WorkspaceFiles) -> Iterator[str]:
     if not is_lost(faults):
         with TrialStore(layout.trials) as trials:
             trials.file.write("REINDEX")
+            mark_copied_devices(trials, trials.operators())
         if not (faults := file_faults(layout)):
             yield f"the indexes of {layout.trials} are made again from its rows, whose digests agree"
             return

@@ -14,6 +14,8 @@ from tests.endurance.disorder.places import content, editor, reader
 
 PARTS = ("graph", "trials.sqlite3", "workspace.json", "learned", "versions")
 
+PAGES = {2: "index interior", 5: "table interior", 10: "index leaf", 13: "table leaf"}
+
 
 @dataclass(slots=True)
 class DamageFigures:
@@ -26,6 +28,7 @@ class DamageFigures:
         silent: Doctor said nothing, and readers see something else.
         tracebacks: Something ended in a traceback or died.
         files: Files that were damaged, by name, with how often nobody told.
+        pages: Kinds of pages of SQLite files in which a bit was flipped, each with what came of it.
     """
 
     done: int = 0
@@ -34,6 +37,7 @@ class DamageFigures:
     silent: int = 0
     tracebacks: int = 0
     files: Counter[str] = field(default_factory=Counter)
+    pages: Counter[str] = field(default_factory=Counter)
 
     @property
     def share_told(self) -> float | None:
@@ -43,7 +47,7 @@ class DamageFigures:
 
 
 def flip_often(place: Path, number: int, rng: Random, say: Callable[[str], None]) -> DamageFigures:
-    """Flip a bit in a file of a workspace, or cut it; every file has the same chance.
+    """Flip a bit in a file of a workspace, or cut it; half of the time one of SQLite, any kind of page alike.
 
     Args:
         place: What ``places.make`` has filled.
@@ -64,22 +68,37 @@ def flip_often(place: Path, number: int, rng: Random, say: Callable[[str], None]
     files = sorted(
         item.relative_to(full) for item in full.rglob("*") if item.is_file() and item.stat().st_size
     )
+    databases = [file for file in files if file.suffix == ".sqlite3"]
     figures = DamageFigures()
     for _ in range(number):
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(full, path)
-        file = rng.choice(files)
+        file = rng.choice(databases if rng.random() < 0.5 else files)
         raw = bytearray((path / file).read_bytes())
-        at = rng.randrange(len(raw))
+        at, page = _place(raw, rng)
         if is_cut := rng.random() < 0.2:
             del raw[at:]
         else:
             raw[at] ^= 1 << rng.randrange(8)
         (path / file).write_bytes(raw)
         what = f"{file} {'cut' if is_cut else 'flipped'} at {at}"
-        _count(figures, run(examine, path), (sound[1],), what, say)
+        came = _count(figures, run(examine, path), (sound[1],), what, say)
+        if page and not is_cut:
+            figures.pages[f"{page}: {came}"] += 1
     shutil.rmtree(path, ignore_errors=True)
     return figures
+
+
+def _place(raw: bytes, rng: Random) -> tuple[int, str]:
+    """A place in a file, and the kind of its page in one of SQLite (https://sqlite.org/fileformat.html)."""
+    if not raw.startswith(b"SQLite format 3\0"):
+        return rng.randrange(len(raw)), ""
+    size, pages = int.from_bytes(raw[16:18], "big"), {"header": [range(100)]}
+    for start in range(0, len(raw), size):
+        page = range(start or 100, start + size)
+        pages.setdefault(PAGES.get(raw[page.start], "overflow or free"), []).append(page)
+    kind = rng.choice(sorted(pages))
+    return rng.choice(rng.choice(pages[kind])), kind
 
 
 def restore_parts(place: Path, number: int, rng: Random, say: Callable[[str], None]) -> DamageFigures:
@@ -157,18 +176,21 @@ def _import(_: Callable[[object], None], file: Path, path: Path) -> int:
 
 def _count(
     figures: DamageFigures, seen: Any, sound: tuple[object, ...], what: str, say: Callable[[str], None]
-) -> None:
+) -> str:
+    """Count what came of it, and return it."""
     figures.done += 1
     if seen.value is None:
         figures.tracebacks += 1
         say(f"{what}: {seen.error or 'the process died'}")
-        return
+        return "traceback"
     found, readable, _ = seen.value
     if found:
         figures.told += 1
-    elif readable in sound:
+        return "told"
+    if readable in sound:
         figures.harmless += 1
         figures.files[what.split(" ", maxsplit=1)[0].rpartition("/")[2]] += 1
-    else:
-        figures.silent += 1
-        say(f"{what}: nobody says so, and readers see something else")
+        return "harmless"
+    figures.silent += 1
+    say(f"{what}: nobody says so, and readers see something else")
+    return "silent"

@@ -7,7 +7,7 @@ import pytest
 
 from kg.nouns.entities import Kind, Measurement, Problem, Status
 from kg.nouns.values import Settings
-from kg.rows.copies import copied_devices, mark_copied_devices
+from kg.rows.copies import copied_devices, mark_copied_devices, marks_fault
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
 from tests.samples.problems import make_problem
@@ -90,6 +90,19 @@ def test_a_few_equal_rows_among_many_are_no_copy(store: TrialStore) -> None:
         )
     mark_copied_devices(store, ["gemm"])
     assert copied_devices(store) == []
+
+
+def test_changed_marks_are_told_and_made_again(store: TrialStore) -> None:
+    fill(store, "a", 4)
+    fill(store, "b", 4)
+    mark_copied_devices(store, ["gemm"])
+    marks = copied_devices(store)
+    assert marks_fault(store.file) == ""
+    store.file.write("UPDATE copied_devices SET origin = 'x' WHERE device = 'b'")
+    assert "index of copied devices" in marks_fault(store.file)
+    mark_copied_devices(store, ["gemm"])
+    assert marks_fault(store.file) == ""
+    assert copied_devices(store) == marks
 
 
 def test_winners_are_copies_only_where_many_different_ones_agree(store: TrialStore) -> None:

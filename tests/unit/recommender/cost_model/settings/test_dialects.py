@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from recommender.cost_model.settings.dialects import OFF, captured_rows, translate
-from recommender.cost_model.settings.plans import PIECEWISE, SERVING, TRAINING
+from recommender.cost_model.settings.plans import SERVING, TRAINING
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_graphs_are_told_apart() -> None:
     told = {"compilation_config.cudagraph_mode": "PIECEWISE", "speculative_config.enforce_eager": "true",
             "compilation_config.cudagraph_capture_sizes": "[2, 4, 48, 8]"}  # fmt: skip
     found = translate(told, "serving", count=16)
-    assert dict(found.settings) == {"graph": PIECEWISE, "draft_graph": 0, "captured_rows": 48}
+    assert dict(found.settings) == {"graph": 0.5, "draft_graph": 0, "captured_rows": 48}
     assert dict(translate({"enforce_eager": True}, "serving").settings) == {"graph": 0}
     assert dict(translate({"speculative_config.enforce_eager": False}, "serving").settings) == {}
 

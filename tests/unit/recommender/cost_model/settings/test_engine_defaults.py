@@ -3,7 +3,6 @@
 import pytest
 
 from recommender.cost_model.settings.engine_defaults import engine_defaults, largest_captured
-from recommender.cost_model.settings.plans import PIECEWISE
 
 
 @pytest.mark.parametrize(
@@ -31,9 +30,9 @@ def test_training_has_no_scheduler() -> None:
     ("engine", "version", "graph", "draft"),
     [
         ("vllm-ascend", "0.8.5rc1", 0, 0),
-        ("vllm-ascend", "0.9.0rc1", PIECEWISE, 0),
-        ("vllm-ascend", "0.18.0", PIECEWISE, 0),
-        ("vllm-ascend", "0.20.2rc1", PIECEWISE, 1),
+        ("vllm-ascend", "0.9.0rc1", 0.5, 0),
+        ("vllm-ascend", "0.18.0", 0.5, 0),
+        ("vllm-ascend", "0.20.2rc1", 0.5, 1),
         ("vllm-ascend", "0.21.0rc1", 1, 1),
         ("vllm-ascend", "nightly", 1, 1),
         ("vllm-ascend", "", 1, 1),

@@ -50,6 +50,8 @@ def filled(empty_path: Path) -> Path:
 def test_a_restored_workspace_is_the_one_of_the_backup(filled: Path, tmp_path: Path) -> None:
     (filled / "experiments").mkdir()
     (filled / "experiments" / "one.log").write_text("kept\n")
+    (filled / "green").mkdir()
+    (filled / "green" / "cn.npz").write_text("kept\n")
     (filled / "tunes" / "one" / "runs").mkdir(parents=True)
     (filled / "tunes" / "one" / "journal.jsonl").write_text("kept\n")
     with Workspace.open(filled, cache=tmp_path) as workspace:
@@ -65,6 +67,7 @@ def test_a_restored_workspace_is_the_one_of_the_backup(filled: Path, tmp_path: P
     with Workspace.open(new, cache=tmp_path) as workspace:
         assert sorted(map(str, workspace.graph.triples())) == before
     assert (new / "experiments" / "one.log").read_text() == "kept\n"
+    assert (new / "green" / "cn.npz").read_text() == "kept\n"
     assert (new / "tunes" / "one" / "journal.jsonl").read_text() == "kept\n"
     ingest(new, range(6, 9))
     assert rows(new) == 8
