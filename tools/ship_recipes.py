@@ -17,10 +17,8 @@ from pathlib import Path
 
 from ingest.formats.recipes.recipe_jsonl import write
 from ingest.reading import FileReport, read
-from kg.nouns.knowledge import HardwareProfile
 from kg.nouns.recipe import Recipe
 from kg.triples.names import slug
-from recommender.store import shipped_knowledge
 from tools.shipped_names import shipped_names
 
 LICENCES = {
@@ -97,26 +95,6 @@ def _begins(model: str) -> str:
     return next((family for start, family in FAMILIES.items() if model.startswith(start)), model)
 
 
-def coverage(items: Iterable[Recipe]) -> str:
-    """A table of programs by vendor of the chip: recipes and models, each as one number beside the other."""
-    parents = {n.id: n.broader for n in shipped_knowledge.knowledge() if isinstance(n, HardwareProfile)}
-
-    def vendor(node: str) -> str:
-        while parent := parents.get(node):
-            node = parent
-        return node or "not told"
-
-    cells: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for item in items:
-        cells[item.framework, vendor(item.hardware)].append(item.model)
-    columns = sorted({name for _, name in cells}, key=lambda name: (name == "not told", name))
-    rows = [["program", *columns], ["---"] * (len(columns) + 1)]
-    for program in sorted({name for name, _ in cells}):
-        found = (cells.get((program, name)) for name in columns)
-        rows.append([program, *(f"{len(one)}/{len(set(one))}" if one else "" for one in found)])
-    return "\n".join(f"|{'|'.join(row)}|" for row in rows)
-
-
 def main() -> None:
     """Write the files, and remove those of families that are gone."""
     parser = argparse.ArgumentParser(
@@ -133,7 +111,6 @@ def main() -> None:
         old.unlink()
     for name, recipes in families.items():
         (given.out / f"{name}.jsonl").write_text("".join(write(recipes)), encoding="utf-8")
-    print(coverage(item for recipes in families.values() for item in recipes))
     print(f"{sum(map(len, families.values()))} recipes of {len(families)} families")
 
 

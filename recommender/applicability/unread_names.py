@@ -18,8 +18,7 @@ from kg.terms.setting_registry import ReleaseSettings, softwares
 from recommender.applicability.programs import unmodelled
 from recommender.cost_model.question import BELOW_ENGINES
 
-ALIKE = 0.8
-"""Likeness (``difflib``'s ratio) from which an unknown name is taken for a misspelling; a choice."""
+ALIKE = 0.8  # likeness (difflib's ratio) from which an unknown name is taken for a misspelling; a choice
 _LENGTHS = frozenset({"seq_len", "input_len", "output_len"})
 _OTHERS = frozenset({"architecture", "block_shape"})  # traits that the feasibility of a question reads
 

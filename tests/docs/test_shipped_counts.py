@@ -11,6 +11,8 @@ from kg.terms.setting_registry import registry, softwares
 from kg.triples.model_facts import SIZED
 from kg.triples.serialisation import all_of
 from recommender.workspace.workspace import Workspace
+from tools.coverage import PAGE as COVERAGE
+from tools.coverage import coverage
 
 PAGE = Path(__file__).parents[2] / "docs" / "limits.md"
 
@@ -20,8 +22,10 @@ def test_the_page_counts_what_ships(tmp_path: Path) -> None:
     Workspace.create(tmp_path / "workspace", cache=tmp_path / "cache", text_model=None)
     with Workspace.open(tmp_path / "workspace", cache=tmp_path / "cache") as shipped:
         said = counts_of(shipped)
+        table = coverage(shipped)
     text = PAGE.read_text(encoding="utf-8")
     assert [line for line in said if line not in text] == []
+    assert COVERAGE.read_text(encoding="utf-8") == table
 
 
 def counts_of(shipped: Workspace) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ingest.questions.launches.program import program_signs
 from kg.nouns.framework import Framework
@@ -29,6 +29,8 @@ _PRICED = ("memory_bytes", "memory_bandwidth_bytes_per_s")
 ANYWHERE = "any"
 """The chip of a program that is read whatever it runs on."""
 _TRAINING, _SERVING = "training", "serving"
+Evidence: TypeAlias = "tuple[str, str, str, str]"
+"""Program, phase, device and model of a case or a recipe."""
 
 
 class SupportLevel(StrEnum):
@@ -106,11 +108,8 @@ def support(
     frameworks = {item.id: item for item in all_of(graph, Framework)}
     places = [chip] if chip else sorted({vendor for item in frameworks.values() for vendor in item.hardware})
     names = [program] if program else sorted({*frameworks, *unmodelled(), *program_signs()})
-    measured = _measured(trials, program_names(list(frameworks.values())))
-    published = Counter(
-        (item.framework, _TRAINING if item.role in {Role.TRAIN, Role.FINETUNE} else _SERVING, item.hardware)
-        for item in all_of(graph, Recipe)
-    )
+    measured = measured_problems(trials, frameworks.values())
+    published = published_recipes(all_of(graph, Recipe))
     found = []
     for name in names:
         framework = frameworks.get(name)
@@ -149,13 +148,13 @@ def _row(
     chip: str,
     framework: Framework | None,
     tree: HardwareTree,
-    measured: Mapping[tuple[str, str, str], int],
-    published: Mapping[tuple[str, str, str], int],
+    measured: Mapping[Evidence, int],
+    published: Mapping[Evidence, int],
 ) -> ProgramSupport:
-    def counted(table: Mapping[tuple[str, str, str], int]) -> int:
+    def counted(table: Mapping[Evidence, int]) -> int:
         return sum(
             number
-            for (name, of_phase, device), number in table.items()
+            for (name, of_phase, device, _), number in table.items()
             if (name, of_phase) == (program, phase) and _is_there(device, chip, tree)
         )
 
@@ -184,19 +183,33 @@ def _is_there(device: str, chip: str, tree: HardwareTree) -> bool:
     return device == chip or chip in tree.path(device) or device in above[1:-1]
 
 
-def _measured(trials: TrialStore, names: Mapping[str, str]) -> Counter[tuple[str, str, str]]:
-    """Problems with cases, by program, phase and device."""
+def published_recipes(recipes: Iterable[Recipe]) -> Counter[Evidence]:
+    """How many official recipes there are."""
+    return Counter(
+        (
+            item.framework,
+            _TRAINING if item.role in {Role.TRAIN, Role.FINETUNE} else _SERVING,
+            item.hardware,
+            item.model,
+        )
+        for item in recipes
+    )
+
+
+def measured_problems(trials: TrialStore, frameworks: Iterable[Framework]) -> Counter[Evidence]:
+    """How many problems with cases there are."""
+    names = program_names(list(frameworks))
     training = {
         word for phase in PHASES if phase.name == _TRAINING for word in (phase.activity, *phase.synonyms)
     }
-    found: Counter[tuple[str, str, str]] = Counter()
+    found: Counter[Evidence] = Counter()
     for row in trials.summary(trials.keys().tolist()):
         first = next(iter(trials.rows(row.id)), None) if row.model else None
-        if first is None:
+        if first is None or row.model is None:
             continue
         phase = _TRAINING if row.operator in training else _SERVING
         for program in _programs((*first.software, str(first.configuration.get("framework", ""))), names):
-            found[program, phase, row.hardware] += 1
+            found[program, phase, row.hardware, row.model] += 1
     return found
 
 

@@ -14,6 +14,7 @@ TPU = {"hardware": frozenset({"google", "google-tpu", "tpu-v6e"}), "memory_bytes
 XEON = {"hardware": frozenset({"intel", "intel-xeon"}), "memory_bytes": 256 * GIB}
 SEQUENCES = (
     ResolvedCase(when="platform == cpu", computed=True),
+    ResolvedCase(when="platform == ascend", value=16),
     ResolvedCase(when="device has a100 and memory >= 70", value=256, bound="most"),
     ResolvedCase(when="memory >= 70", value=1024, bound="most"),
     ResolvedCase(value=256, bound="most"),
@@ -34,8 +35,8 @@ def found(*cases: ResolvedCase, kind: str = "int") -> LookUp:
 
 @pytest.mark.parametrize(
     ("facts", "value", "default"),
-    [(H100, 1024, True), (H100, 256, False), (A100, 256, True), (ASCEND, 256, True), (ASCEND, 1024, False),
-     ({}, 256, False), (TPU, 256, True), (XEON, 256, False), (XEON, 1024, False)],
+    [(H100, 1024, True), (H100, 256, False), (A100, 256, True), (ASCEND, 16, True), (ASCEND, 256, False),
+     ({}, 256, False), (TPU, 256, True), (XEON, 256, False)],
 )  # fmt: skip
 def test_a_default_by_the_device_is_told_only_where_the_device_is(
     facts: dict[str, object], value: int, default: bool
@@ -72,11 +73,6 @@ def test_what_every_writer_takes_a_plain_decoder_takes_that_gives_vectors(kind: 
     facts = {**H100, "model": frozenset({kind}), "attention": frozenset({"grouped"}), "pooling": True}
     assert is_default(found(*cases, kind="bool"), "true", facts) is default
     assert is_default(found(*cases, kind="bool"), "true", {**facts, "pooling": False})
-
-
-def test_a_program_may_have_a_name_of_its_own_for_a_chip() -> None:
-    cases = (ResolvedCase(when="platform == ascend", value=16), ResolvedCase(computed=True))
-    assert [is_default(found(*cases), 16, facts) for facts in (ASCEND, H100)] == [True, False]
 
 
 def test_other_settings_count_as_nobody_told_them() -> None:
