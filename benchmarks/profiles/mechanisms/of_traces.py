@@ -16,6 +16,7 @@ from benchmarks.profiles.traced_runs import Hook, Run, World, with_hook
 
 Change = Callable[[World, float, np.random.Generator], World | None]
 SAVE = "torch/serialization.py(943): save"
+ODD = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>(Params)"
 NEXT = "torch/utils/data/dataloader.py(733): __next__"
 
 
@@ -217,6 +218,16 @@ def wide_products(world: World, cost: float, random: np.random.Generator) -> Wor
     return replace(world, layer=layer) if "hip" not in world.runtime else None
 
 
+def odd_sizes(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """A vocabulary or width of odd size: products take the kernels that load number by number."""
+    own = sum(spent for name, spent in world.layer if name == runs.GEMM) * world.layers * world.size
+    factor = 1 + cost / own / (3 if world.is_training else 1)
+    layer = tuple(
+        (ODD, factor * spent) if name == runs.GEMM else (name, spent) for name, spent in world.layer
+    )
+    return replace(world, layer=layer) if "hip" not in world.runtime else None
+
+
 def _beside(name: str) -> Change:
     """Kernels that only move data stand beside each product."""
 
@@ -279,6 +290,7 @@ TRACED = (
     TracedMechanism("activations computed again", frozenset({"recompute-overhead", "full-recompute-setting"}), recomputed),
     TracedMechanism("attention is not fused", frozenset({"attention-memory-traffic"}), unfused_attention),
     TracedMechanism("autocast is off", frozenset({"precision-excess", "full-precision-setting"}), wide_products),
+    TracedMechanism("sizes are odd", frozenset({"inner-axis-misalignment", "unaligned-model-dimensions"}), odd_sizes),
     TracedMechanism("types do not match", frozenset({"cast-traffic", "redundant-casts"}), _beside(runs.CAST)),
     TracedMechanism("views are made contiguous", frozenset({"memory-copies"}), _beside(runs.COPY)),
     TracedMechanism("the clock is capped", frozenset({"frequency-drop", "power-limit"}), low_clock, alone=False),

@@ -96,7 +96,7 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 SLOWER = 1.05
 """Factor by which all kernels take longer from which a clock is said to: a loss that matters."""
 ALIKE, LEAST_KINDS = 0.8, 4
-"""Share of time, and number of kinds of kernels, that take longer by one factor. Assumed: nearly all."""
+"""Share of time and of kinds, and number of kinds, that take longer by one factor. Assumed: nearly all."""
 
 
 def _all_alike(view: KernelView) -> Iterator[SoftEvidence]:
@@ -111,11 +111,14 @@ def _all_alike(view: KernelView) -> Iterator[SoftEvidence]:
     known = np.isfinite(ratio) & (time > 0)
     order = np.argsort(ratio[known])
     weight = time[known][order]
-    if not weight.sum() or len(np.unique(compared.group[known])) < LEAST_KINDS:
+    kinds = len(np.unique(compared.group[known]))
+    if not weight.sum() or kinds < LEAST_KINDS:
         return
     middle = float(ratio[known][order][np.searchsorted(np.cumsum(weight), weight.sum() / 2)])
     near = np.abs(ratio[known] - middle) <= (middle - 1) / 2
     if middle < SLOWER or float(time[known][near].sum()) < ALIKE * float(time.sum()):
+        return
+    if len(np.unique(compared.group[known][near])) < ALIKE * kinds:  # one kind may have nearly all the time
         return
     lost = np.where(known, np.maximum(0.0, compared.grown_us), 0.0)
     yield kernel_evidence(

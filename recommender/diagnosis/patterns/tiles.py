@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from recommender.diagnosis.thresholds import Thresholds
 
 
+_UNALIGNED = re.compile(r"align[12](?!\d)")
+HALF = 0.5
+"""Part of the time of such a product that aligned sizes would save. Assumed: its loads are a quarter as wide
+or less, and half of the time is theirs."""
 _INNER, _ATTENTION = 256, 128
 """Elements of which a matrix's inner axis, and head size and length of attention, should be multiples."""
 
@@ -29,9 +34,12 @@ _INNER, _ATTENTION = 256, 128
 def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of padding in products and attention, and of cores that idle in the last round."""
     kernels = view.kernels
-    if view.total_us <= 0 or view.rank.layout in GPU_LAYOUTS:  # the tiles are of Ascend's cores
+    if view.total_us <= 0:
         return
     own = kernels.duration_us * view.exclusive
+    if view.rank.layout in GPU_LAYOUTS:
+        yield from _number_by_number(view, own)
+        return
     for node, metric, kinds, padding, says in (
         ("inner-axis-misalignment", f"inner_axis_remainder_{_INNER}", PRODUCTS, _inner_waste,
          f"inner axes that are no multiple of {_INNER}"),
@@ -52,6 +60,23 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             level=part,
         )
     yield from _blocks(view, thresholds, own)
+
+
+def _number_by_number(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
+    """Products of GPUs in kernels for sizes that are no multiples of 16 bytes, as their names say."""
+    name = view.kernels.texts["name"]
+    odd = name.where(bool(_UNALIGNED.search(label)) for label in name.labels)
+    odd &= of_kind(view.kernels, PRODUCTS)
+    if odd.any():
+        lost = np.where(odd, HALF * own, 0.0)
+        yield kernel_evidence(
+            view,
+            "inner-axis-misalignment",
+            lost,
+            f"products load one or two numbers at a time (align1, align2): {view.costliest(lost)} could go",
+            MetricReading(metric="products that are not aligned", value=float(odd.sum()), unit="1"),
+            level=float(odd.mean()),
+        )
 
 
 def _waste(shapes: TextColumn, mine: Mask, padding: Callable[[str], float]) -> Floats:
