@@ -178,7 +178,7 @@ def _framework(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]
 
 
 IN_REGISTRY = frozenset({SettingPlace.FLAG, SettingPlace.ENV, SettingPlace.JSON})
-"""Places whose settings a registry of a release lists; code is not searched."""
+"""Places whose settings a registry of a release lists; what code sets may be the default of a flag there."""
 
 
 def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
@@ -192,21 +192,21 @@ def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
         strategy: What.
         facts: Of the question; ``software[NAME]`` is a release.
     """
-    settings = [item for item in strategy.sets if item.place in IN_REGISTRY]
     for release in _releases(facts):
         defaults = []
-        for item in settings:
-            look_up = release.look_up(setting_key(item), item.place, suggest=False)
+        for item in strategy.sets:
+            is_listed = item.place in IN_REGISTRY
+            look_up = release.look_up(setting_key(item), item.place if is_listed else None, suggest=False)
             if look_up.setting is None:
                 continue
-            if not look_up.usable:
+            if not look_up.usable and is_listed:
                 return Judgement(truth=Truth.FAILS, because=str(look_up))
             choices = look_up.setting.choices if look_up.standing is Standing.TAKEN else ()
-            if choices and item.value is not None and not look_up.setting.accepts(item.value):
+            if choices and is_listed and item.value is not None and not look_up.setting.accepts(item.value):
                 because = f"{release.registry.software} {release.release} does not take {item.value}"
                 return Judgement(truth=Truth.FAILS, because=because)
             defaults.append(is_default(look_up, item.value, facts))
-        if settings and len(defaults) == len(strategy.sets) and all(defaults):
+        if defaults and len(defaults) == len(strategy.sets) and all(defaults):
             name = f"{release.registry.software} {release.release}"
             return Judgement(truth=Truth.FAILS, because=f"it is the default of {name}")
     return HOLDS

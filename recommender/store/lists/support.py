@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 _PRICED = ("memory_bytes", "memory_bandwidth_bytes_per_s")
 """Facts of a device without which no layout is priced."""
-ANYWHERE = "any"
-"""The chip of a program that is read whatever it runs on."""
+ANYWHERE = "any"  # the chip of a program that is read whatever it runs on
 _TRAINING, _SERVING = "training", "serving"
 Evidence: TypeAlias = "tuple[str, str, str, str]"
 """Program, phase, device and model of a case or a recipe."""
@@ -159,6 +158,7 @@ def _row(
         )
 
     facts = tree.facts(chip)
+    is_there = framework is None or bool({*framework.hardware} & {*tree.path(chip), chip})
     is_priced = any(name != chip for name in tree.below(chip)) or all(name in facts for name in _PRICED)
     return ProgramSupport(
         program=program,
@@ -166,15 +166,10 @@ def _row(
         chip=chip,
         cases=counted(measured),
         recipes=counted(published),
-        is_modelled=program in SPLITTING and is_priced and _runs_on(framework, chip, tree),
+        is_modelled=program in SPLITTING and is_priced and is_there,
         is_read=program in program_signs(),
         settings=registry(program).releases[-1] if program in softwares() else "",
     )
-
-
-def _runs_on(framework: Framework | None, chip: str, tree: HardwareTree) -> bool:
-    """Whether a program is known on a chip; one that nothing models is held to run anywhere."""
-    return framework is None or bool(set(framework.hardware) & {*tree.path(chip), chip})
 
 
 def _is_there(device: str, chip: str, tree: HardwareTree) -> bool:
@@ -185,33 +180,23 @@ def _is_there(device: str, chip: str, tree: HardwareTree) -> bool:
 
 def published_recipes(recipes: Iterable[Recipe]) -> Counter[Evidence]:
     """How many official recipes there are."""
+    training = {Role.TRAIN, Role.FINETUNE}
     return Counter(
-        (
-            item.framework,
-            _TRAINING if item.role in {Role.TRAIN, Role.FINETUNE} else _SERVING,
-            item.hardware,
-            item.model,
-        )
+        (item.framework, _TRAINING if item.role in training else _SERVING, item.hardware, item.model)
         for item in recipes
     )
 
 
 def measured_problems(trials: TrialStore, frameworks: Iterable[Framework]) -> Counter[Evidence]:
     """How many problems with cases there are."""
-    names = program_names(list(frameworks))
-    training = {
-        word for phase in PHASES if phase.name == _TRAINING for word in (phase.activity, *phase.synonyms)
-    }
+    names, known = program_names(list(frameworks)), next(one for one in PHASES if one.name == _TRAINING)
     found: Counter[Evidence] = Counter()
     for row in trials.summary(trials.keys().tolist()):
         first = next(iter(trials.rows(row.id)), None) if row.model else None
         if first is None or row.model is None:
             continue
-        phase = _TRAINING if row.operator in training else _SERVING
-        for program in _programs((*first.software, str(first.configuration.get("framework", ""))), names):
+        phase = _TRAINING if row.operator in {known.activity, *known.synonyms} else _SERVING
+        stated = map(normalise, (*first.software, str(first.configuration.get("framework", ""))))
+        for program in {names[plain] for plain in stated if plain in names}:
             found[program, phase, row.hardware, row.model] += 1
     return found
-
-
-def _programs(stated: Iterable[str], names: Mapping[str, str]) -> set[str]:
-    return {names[plain] for name in stated if (plain := normalise(name)) in names}

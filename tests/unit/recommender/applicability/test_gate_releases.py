@@ -42,6 +42,12 @@ def test_a_setting_that_is_gone_or_the_default_is_no_advice(
     assert because in judged.because
 
 
+@pytest.mark.parametrize(("value", "truth"), [(False, Truth.FAILS), (True, Truth.HOLDS)])
+def test_what_code_sets_is_no_advice_where_a_flag_of_that_name_has_it(value: bool, truth: Truth) -> None:
+    code = Assignment(parameter="jit_compile", value=value, software="torch-npu")
+    assert judge_release(strategy(code), {"software[mindspeed]": "2.2.0"}).truth is truth
+
+
 def test_software_without_a_registry_decides_nothing() -> None:
     assert judge_release(strategy(PREFETCH), {"software[my-engine]": "1.0"}).truth is Truth.HOLDS
     assert judge_release(strategy(PREFETCH), {"software[vllm-ascend]": "no release"}).truth is Truth.HOLDS
