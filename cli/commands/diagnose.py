@@ -175,6 +175,8 @@ def _show_next(item: NextMeasurement) -> None:
 
 def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     """The first line: how much, of what, where, what to do, and what it brings."""
+    from recommender.diagnosis.rank.host_calls import USUAL_LAUNCH_US, launch_us
+
     if not found.findings:
         return _nothing(found)
     cause = found.findings[0].cause
@@ -183,7 +185,9 @@ def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     name = found.labels.get(cause.node, cause.node)
     more = " more than before" if found.difference is not None else ""
     fix = setting = ""
-    if cause.chain == (HOST,) and found.next is not None and found.next.share > HALF * cause.share:
+    is_slow = any(launch_us(rank.calls) > USUAL_LAUNCH_US for rank in found.profile.ranks)
+    is_open = found.next is not None and found.next.share > HALF * cause.share
+    if found.next is not None and is_open and cause.chain == (HOST,) and not is_slow:
         fix = f"; first {found.next.how}"
     elif remedies:
         fix = f"; {remedies[0].strategy.label}"
@@ -264,6 +268,8 @@ def _cause(
         say_labelled("try", remedy.strategy.label + (f": {written}" if written else ""))
         if not written:
             say_labelled("", remedy.strategy.definition)
+        if remedy.now:
+            say_labelled("", "now " + "; ".join(f"{name}={value}" for name, value in remedy.now.items()))
         if remedy.condition:
             say_labelled("", f"if {remedy.condition}")
         for case in remedy.to_json()["cases"]:  # type: ignore[attr-defined]  # a list of mappings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -61,6 +61,10 @@ _DEGREES = {
 """Degrees of a layout by the names under which Megatron's profiler notes them."""
 _OF_TIME = frozenset({"throughput", "output_throughput", "total_throughput", "latency", "ttft", "tpot"})
 """Objectives that a diagnosis may serve: it is of lost time, and of no energy."""
+_AT_LEAST = frozenset(
+    {"ACLNN_CACHE_LIMIT", "HOST_CACHE_CAPACITY", "num_workers", "prefetch_factor", "bucket_cap_mb"}
+)
+"""Sizes of caches, queues and buckets: who has more than is advised is not told to have less."""
 _PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 
 
@@ -74,6 +78,7 @@ class Remedy:
         effects: What was seen of it, most evidence first.
         condition: What would have to hold for it, as far as the run does not tell; empty if nothing is open.
         in_force: Names of its settings that are in force already.
+        now: What the run has of those that it would change.
     """
 
     strategy: Strategy
@@ -81,6 +86,7 @@ class Remedy:
     effects: tuple[Effect, ...]
     condition: str = ""
     in_force: frozenset[str] = frozenset()
+    now: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def settings(self) -> list[str]:
@@ -94,6 +100,7 @@ class Remedy:
             "label": self.strategy.label,
             "against": self.against,
             "settings": self.settings,
+            "now": dict(self.now),
             "if": self.condition or None,
             "accuracy": self.strategy.accuracy,
             "requires": [item.target for item in self.strategy.requires],
@@ -197,12 +204,19 @@ class ProfiledRun:
         return replace(self, facts={**self.facts, **seen})
 
     def in_force(self, strategy: Strategy) -> frozenset[str]:
-        """Names of the settings of a strategy that the run has already."""
+        """Names of the settings of a strategy that the run has already, or more of where more is enough."""
         return frozenset(
             item.parameter
             for item in strategy.sets
             if already_set(replace(strategy, sets=(item,)), self.current)
+            or (item.parameter in _AT_LEAST and _has_more(self.current.get(item.parameter), item.value))
         )
+
+    def now(self, strategy: Strategy) -> Mapping[str, str]:
+        """What the run has of the settings that a strategy would change."""
+        held = self.in_force(strategy)
+        names = [item.parameter for item in strategy.sets if item.parameter not in held]
+        return {name: str(self.current[name]) for name in names if name in self.current}
 
     def is_foreign(self, strategy: Strategy) -> bool:
         """Return whether a strategy is for other hardware, or sets what no program of the run reads."""
@@ -224,6 +238,8 @@ class ProfiledRun:
         """Return whether a strategy is for something else, or in force already."""
         if already_set(strategy, self.current):
             return True
+        if strategy.sets and len(self.in_force(strategy)) == len(strategy.sets):
+            return True
         if self.is_foreign(strategy):
             return True
         return judge(strategy, self.facts).truth is Truth.FAILS
@@ -232,6 +248,14 @@ class ProfiledRun:
         """What would have to hold for a strategy, as far as the run does not tell."""
         verdict = judge(strategy, self.facts)
         return verdict.because if verdict.truth is Truth.UNKNOWN else ""
+
+
+def _has_more(now: object, wanted: object) -> bool:
+    """Return whether a number that the run has is no less than one that is advised."""
+    try:
+        return float(str(now)) >= float(str(wanted))
+    except ValueError:
+        return False
 
 
 def is_on_one_server(profile: Profile) -> bool:
@@ -355,6 +379,7 @@ def remedies_for(
                 effects=tuple(mine[:_KINDS]),
                 condition=run.open_condition(strategy),
                 in_force=run.in_force(strategy),
+                now=run.now(strategy),
             )
         )
     found.sort(

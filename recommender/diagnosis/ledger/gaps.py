@@ -16,6 +16,7 @@ from recommender.diagnosis.rank.host_calls import (
     LAUNCHES,
     LOADS,
     RUNTIME,
+    USUAL_LAUNCH_US,
     WAITS,
     calls_of,
     is_copy,
@@ -92,7 +93,10 @@ def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = mat
     stops = np.where(_stops(long, rest, steps), rest, 0.0)
     times[STOPS], rest = stops, _by_step(long, rest - stops, steps)
     found = {reason: _by_step(long, us, steps) for reason, us in times.items()}
-    found[LAUNCH] = found.get(LAUNCH, 0.0) + _by_step(gaps, np.where(short, gaps.length_us, 0.0), steps)
+    launching = found.get(LAUNCH, 0.0) + _by_step(gaps, np.where(short, gaps.length_us, 0.0), steps)
+    # What a launch takes beyond a usual one is the host's: no fewer kernels would end it.
+    found[LAUNCH] = launching * min(1.0, USUAL_LAUNCH_US / max(launch_us(rank.calls), 1e-9))
+    rest = rest + launching - found[LAUNCH]
     has_runtime = any(call.level in RUNTIME for call in rank.calls)
     found[HOST if has_runtime else UNSEEN_HOST] = rest
     return {reason: us for reason, us in found.items() if us.any()}

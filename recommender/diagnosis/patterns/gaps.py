@@ -21,8 +21,10 @@ from recommender.diagnosis.rank.host_calls import (
     ITEM,
     LOADS,
     SAVES,
+    USUAL_LAUNCH_US,
     WAITS,
     calls_of,
+    launch_us,
     reason_of,
     spent_us,
 )
@@ -61,11 +63,13 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
         return
     free = max(0.0, sum(view.gap_us.values()) - _copied_within_us(view))
     share = free / view.total_us
+    mean_us = launch_us(view.rank.calls)
+    slow = f"; a launch takes {mean_us:.0f} us, usual are 5 to 20" if mean_us > USUAL_LAUNCH_US else ""
     yield step_evidence(
         view,
         "host-bound",
         free,
-        f"nothing runs on the device for {share:.0%} of the step",
+        f"nothing runs on the device for {share:.0%} of the step" + slow,
         MetricReading(metric="free_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
         shown=1.0 if _is_reliable(view) else UNSURE,

@@ -18,8 +18,8 @@ ALLOCATION = (
 COPYING = ("cudaMemcpy", "hipMemcpy", "cuMemcpy")
 BLOCKING = frozenset({"aclrtMemcpy", "MemCopySync"})
 """Copies of Ascend that return when all is copied; the others have Async in their names."""
-LONGEST_LAUNCH_US = 50.0
-"""A launch takes some 5 to 20 µs on the host (msprof best practices)."""
+USUAL_LAUNCH_US, LONGEST_LAUNCH_US = 20.0, 50.0
+"""A launch takes some 5 to 20 µs on the host (msprof best practices); none takes the second."""
 SYNCHRONISING = ("Synchronize", "synchronize")
 LAUNCHES = ("LaunchKernel", "launchKernel", "GraphLaunch", "KernelLaunch")
 ITEM = ("aten::item", "aten::_local_scalar_dense", "aten::nonzero", "aten::is_nonzero", "aten::equal")

@@ -94,3 +94,41 @@ def test_what_is_set_is_no_advice() -> None:
 def test_products_in_half_the_width_are_in_it_already() -> None:
     assert run_of(profile(types="DT_BF16")).facts["precision"] == "bfloat16"
     assert "precision" not in run_of(profile(types="FLOAT")).facts
+
+
+def test_who_has_more_than_is_advised_is_not_told_to_have_less() -> None:
+    caches = next(
+        item for item in STRATEGIES.values() if any(s.parameter == "ACLNN_CACHE_LIMIT" for s in item.sets)
+    )
+    more = {"ACLNN_CACHE_LIMIT": "200000", "HOST_CACHE_CAPACITY": "40"}
+    assert run_of(profile(environment=more)).refuses(caches)
+    less = run_of(profile(environment={**more, "ACLNN_CACHE_LIMIT": "500"}))
+    assert not less.refuses(caches)
+    assert less.now(caches) == {"ACLNN_CACHE_LIMIT": "500"}
+    assert run_of(profile()).now(caches) == {}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "model"),
+    [
+        (("MatMulV3", "RmsNorm", "SwiGlu"), "decoder"),
+        (("GroupedMatmul", "RmsNorm"), "moe-decoder"),
+        (("Conv2D", "SoftmaxV2"), "vision"),
+        (("MatMulV3", "LayerNormV3", "Gelu"), ""),
+    ],
+)
+def test_kernels_tell_what_the_model_may_be(kinds: tuple[str, ...], model: str) -> None:
+    builder = KernelBuilder("kernels.csv")
+    for row, kind in enumerate(kinds):
+        builder.add(row, row * 9_000, duration_us=5.0, name=kind, kind=kind, core="AI_CORE")
+    run = Profile(path="run", ranks=(Rank(rank=0, folder="", layout="msprof", kernels=builder.done()),))
+    told = run_of(run).facts.get("model", frozenset())
+    assert isinstance(told, frozenset)
+    assert (model in told) if model else not told
+
+
+def test_a_folder_of_the_pytorch_profiler_runs_no_tensorflow_and_no_server_that_it_does_not_show() -> None:
+    run = run_of(profile())
+    assert run.refuses(STRATEGIES["gradient-split-strategy"])
+    assert run.needs_other_programs(STRATEGIES["async-issue-bubbles"])
+    assert not run.needs_other_programs(STRATEGIES["cpu-binding"])

@@ -87,3 +87,12 @@ def test_calls_that_are_new_may_have_the_gaps_that_are_new(
     now = read_profile(write_folder(altered, random, tmp_path / "now"))
     [first, *_] = diagnose(now, network, thresholds, before=before).findings
     assert first.cause.node == "host-device-synchronisation"
+
+
+def test_launches_that_take_long_are_the_hosts(tmp_path: Path, network: Any, thresholds: Any) -> None:
+    random = np.random.default_rng(3)
+    altered = of_traces.migrated(WORLD, 0.6 * length_us(WORLD, random) / WORLD.steps, random)
+    run = read_profile(write_folder(altered, random, tmp_path / "now"))
+    [first, *_] = diagnose(run, network, thresholds).findings
+    assert first.cause.chain == ("host-bound",)
+    assert "usual are 5 to 20" in first.cause.evidence[-1].says
