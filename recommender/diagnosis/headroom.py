@@ -35,8 +35,6 @@ STREAMING = (
 NUMBERS = {"FLOAT": "fp32", "FLOAT32": "fp32", "INT8": "int8"}
 LEAST_SHARE = 0.01
 """Share of the step from which a gain is told."""
-MOST_SHAPES = 4000
-"""Forms of kernels that are priced, the costliest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +73,8 @@ def headroom(view: KernelView) -> tuple[Headroom, ...]:
 
     device, operators = Device("", view.device), shipped()
     kernels = view.kernels
-    columns = [
-        kernels.label,
-        *(kernels.texts[name] for name in ("input_shapes", "input_types", "output_shapes")),
-    ]
+    texts = ("input_shapes", "input_types", "output_shapes")
+    columns = [kernels.label, *map(kernels.texts.__getitem__, texts)]
     keys = np.zeros(len(kernels), np.int64)
     for column in columns:
         keys = np.unique(keys * (len(column.labels) + 1) + column.codes, return_inverse=True)[1]
@@ -86,19 +82,16 @@ def headroom(view: KernelView) -> tuple[Headroom, ...]:
     _, first, count = np.unique(keys, return_index=True, return_counts=True)
     spent = np.bincount(keys, weights=own)
     found = []
-    for place in np.argsort(-spent)[:MOST_SHAPES]:
-        row, us = int(first[place]), float(spent[place])
-        if us < LEAST_US * count[place]:
-            continue
-        operator, shapes, types, results = (column[row] for column in columns)
+    for place in np.flatnonzero((spent >= LEAST_SHARE * view.total_us) & (spent >= LEAST_US * count)):
+        us = float(spent[place])
+        operator, shapes, types, results = (column[int(first[place])] for column in columns)
         work = work_of(operator, shapes, types, results)
         if work is None:
             continue
         try:
-            needed = needed_us(work, device, operators)
+            gain = max(0.0, us - needed_us(work, device, operators) * float(count[place]))
         except (InputError, MissingFactError):
             continue
-        gain = max(0.0, us - needed * float(count[place]))
         found.append(
             Headroom(
                 operator=operator,
@@ -133,7 +126,7 @@ class Work:
 def work_of(operator: str, shapes: str, types: str, results: str) -> Work | None:
     """The work of a kernel by its shapes; None where they do not tell it."""
     tensors = [_sizes(part) for part in shapes.split(";")]
-    kinds = [_type(part) for part in types.split(";")]
+    kinds = [part.strip(' "').upper().removeprefix("DT_") for part in types.split(";")]
     kinds += kinds[-1:] * (len(tensors) - len(kinds))
     outputs = [sizes for part in results.split(";") if (sizes := _sizes(part))]
     sized = [(sizes, BYTES.get(kind, 2)) for sizes, kind in zip(tensors, kinds, strict=False) if sizes]
@@ -186,20 +179,15 @@ def needed_us(work: Work, device: Device, operators: Operators) -> float:
     if work.sizes is not None and min(work.sizes) > 0:
         return float(kind.times_us(device, np.array([work.sizes], np.float64))[0])
     reached = kind.constants_on(device)
-    moving = work.bytes / (device.memory_bandwidth * reached["memory_share"])
-    computing = 0.0
-    if work.operations:
-        computing = work.operations / (device.peak(work.number) * reached["efficiency"])
-    return max(moving, computing) * 1e6
+    moving = work.bytes / (device.memory_bandwidth * reached["memory_share"]) * 1e6
+    if not work.operations:
+        return moving
+    return max(moving, work.operations / (device.peak(work.number) * reached["efficiency"]) * 1e6)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
     pieces = [piece.strip(' "') for piece in text.split(",")]
     return tuple(map(int, pieces)) if all(piece.isdecimal() for piece in pieces) else ()
-
-
-def _type(text: str) -> str:
-    return text.strip(' "').upper().removeprefix("DT_")
 
 
 def _volume(sizes: Iterable[int]) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence, setting_evidence
+from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.rank.kinds import (
     ELEMENTWISE,
     PRODUCTS,
@@ -15,7 +15,6 @@ from recommender.diagnosis.rank.kinds import (
     longest_of_chains,
     pair_counts,
 )
-from recommender.diagnosis.thresholds import soft
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,12 +34,12 @@ _SIGNATURES = (
 
 
 def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Evidence of chains that repeat, by the layers they belong to, and of the operators that broke them."""
+    """Evidence of chains that repeat, by the layers they belong to."""
     kernels = view.kernels
     if view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
         return
     attention = _written_out(view)
-    runs, broken = view.chains
+    runs = view.chains
     often = thresholds.shows("unfused-operators", "fusible_chain_count", pair_counts(runs, len(kernels)))
     own = np.where(view.is_new, kernels.duration_us * view.exclusive, 0.0)
     of_attention = np.where(attention, own, 0.0)
@@ -77,16 +76,6 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             cost,
             f"small operators of one layer: {view.costliest(cost)}",
             MetricReading(metric="share of the step", value=float(cost.sum()) / view.total_us, unit="1"),
-        )
-    for node, count in broken.items():
-        yield setting_evidence(
-            view,
-            node,
-            f"{count} such runs are broken by it",
-            (),
-            shown=float(soft(np.asarray(float(count)), 5, 2)),
-            readings=(MetricReading(metric="broken chains", value=count, unit="1"),),
-            share=share,
         )
 
 

@@ -161,9 +161,9 @@ def _is_needless(view: KernelView, thresholds: Thresholds) -> Mask:
     Of operators that could be fused, the longest stays, as the fused one.
     """
     kernels = view.kernels
-    often = pair_counts(view.chains[0], len(kernels))
+    often = pair_counts(view.chains, len(kernels))
     fusible = thresholds.shows("unfused-operators", "fusible_chain_count", often) >= 0.5
-    gone = fusible & ~longest_of_chains(view.chains[0], np.nan_to_num(kernels.duration_us))
+    gone = fusible & ~longest_of_chains(view.chains, np.nan_to_num(kernels.duration_us))
     needless = (is_data_movement(kernels) | gone) & view.is_new
     return np.asarray(needless | kernels.is_aicpu, dtype=np.bool_)
 

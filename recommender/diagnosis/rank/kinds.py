@@ -25,11 +25,6 @@ ELEMENTWISE = frozenset({
     "reciprocal", "addcmul", "addcdiv", "maskedfill", "select", "softmax",
     "biasadd", "abs", "cast",
 })  # fmt: skip
-BREAKERS = {
-    "reshape": "fusion-broken-by-reshape", "transpose": "fusion-broken-by-reshape",
-    "dropout": "fusion-broken-by-dropout", "dropoutdomask": "fusion-broken-by-dropout",
-}  # fmt: skip
-"""Operators that end a chain which could otherwise be fused, with the id of that cause in the graph."""
 LONGEST = 10
 """Operators of a chain at most, as in msprof-analyze's search for fusible operators; 2 at least."""
 
@@ -59,13 +54,12 @@ def is_data_movement(kernels: Kernels) -> Mask:
     return of_kind(kernels, (*REARRANGING, *CASTS, *COPIES))
 
 
-def chains(kernels: Kernels) -> tuple[list[tuple[list[int], tuple[str, ...]]], dict[str, int]]:
-    """Runs of small operators on one stream, as rows and kinds; and how often each cause broke one."""
+def chains(kernels: Kernels) -> list[tuple[list[int], tuple[str, ...]]]:
+    """Runs of small operators on one stream, as rows and kinds."""
     label = kernels.label
     names = [kernel_kind(text) for text in label.labels]
     stream = kernels.texts["stream"].codes
     runs: list[tuple[list[int], tuple[str, ...]]] = []
-    broken: Counter[str] = Counter()
     run: list[int] = []
 
     def close() -> None:
@@ -86,11 +80,9 @@ def chains(kernels: Kernels) -> tuple[list[tuple[list[int], tuple[str, ...]]], d
         if kind in ELEMENTWISE:
             run.append(row)
             continue
-        if kind in BREAKERS and run:
-            broken[BREAKERS[kind]] += 1
         close()
     close()
-    return runs, dict(broken)
+    return runs
 
 
 def pair_counts(runs: list[tuple[list[int], tuple[str, ...]]], n: int) -> Floats:

@@ -125,8 +125,8 @@ class KernelView(View):
         return np.ones(len(self.kernels), np.bool_) if self.compared is None else ~self.compared.is_usual
 
     @cached_property
-    def chains(self) -> tuple[list[tuple[list[int], tuple[str, ...]]], dict[str, int]]:
-        """Runs of small operators among the compute kernels, and the operators that broke them."""
+    def chains(self) -> list[tuple[list[int], tuple[str, ...]]]:
+        """Runs of small operators among the compute kernels."""
         return chains(self.kernels)
 
     @cached_property
