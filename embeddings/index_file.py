@@ -245,7 +245,11 @@ class IndexFile:
             write_json(self.folder / "manifest.json", asdict(manifest))
             sync_folder(self.folder)
         except (OSError, RuntimeError) as error:
-            raise WorkspaceError(f"cannot write the index in {self.folder}: {error}") from error
+            reason = str(error).rpartition(": ")[2]  # faiss says its source before it
+            raise WorkspaceError(
+                f"cannot write the index in {self.folder}: {reason}",
+                hint="make room on the disk if it is full; what was acknowledged is kept",
+            ) from error
         self._clean(keep=manifest.file)
         self._stamp = None
         self.refresh(table)

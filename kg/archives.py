@@ -25,6 +25,8 @@ MAXIMUM_EXPANSION = 250
 FREE_EXPANSION = 256 << 20
 HEADER_BYTES = 1 << 20
 """What the headers between two members of a tar file may take; a real one takes 1,536."""
+MOST_DEPTH = 64
+"""Folders in each other; a choice."""
 MOST_ARRAY_BYTES = 1 << 30
 """Of all arrays of a file; ours take a hundredth of it."""
 
@@ -177,7 +179,8 @@ def unpack_zip(path: Path, folder: Path, *, most_bytes: int, most_files: int) ->
                 raise InputError(f"{path.name}: the archive unpacks to more than {most_bytes >> 20} MiB")
             for item in files:
                 if not _is_inside(item.filename):
-                    raise InputError(f"the archive has a file outside of itself: {item.filename[:60]!r}")
+                    where = f"outside of itself, or too deep: {item.filename[:60]!r}"
+                    raise InputError(f"the archive has a file {where}")
                 try:
                     with archive.open(item) as source:
                         _write(source, folder / item.filename, item.file_size)
@@ -199,7 +202,7 @@ def unpack_zip(path: Path, folder: Path, *, most_bytes: int, most_files: int) ->
 def _is_inside(name: str) -> bool:
     parts = name.split("/")
     is_plain = not any(part in {"", ".", ".."} for part in parts) and not {"\0", "\\"} & set(name)
-    return is_plain and ":" not in parts[0]
+    return is_plain and ":" not in parts[0] and len(parts) <= MOST_DEPTH
 
 
 def _write(source: IO[bytes], target: Path, declared: int, *, durable: bool = False) -> None:

@@ -17,6 +17,8 @@ from kg.triples.graph import Subject, Term, Triple, bind, replacement
 _DEFAULT = DefaultGraph()
 _INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 
+MEND = "make room on the disk if it is full; else tunegraph doctor --repair"
+
 
 class OxigraphStore:
     """A ``GraphStore`` over one Oxigraph database.
@@ -45,7 +47,7 @@ class OxigraphStore:
                 self._store = Store(str(path))
         except (OSError, RuntimeError) as error:
             self._unmark()
-            hint = "another process has it open" if "lock" in str(error).lower() else "rebuild or restore it"
+            hint = "another process has it open" if "lock" in str(error).lower() else MEND
             raise WorkspaceError(f"the graph in {path} cannot be opened: {error}", hint=hint) from error
 
     def __enter__(self) -> Self:
@@ -160,8 +162,7 @@ class OxigraphStore:
             yield
         except (OSError, RuntimeError) as error:
             raise WorkspaceError(
-                f"the graph in {self._path} cannot be read or written: {error}",
-                hint="make room on the disk if it is full; else restore the workspace",
+                f"the graph in {self._path} cannot be read or written: {error}", hint=MEND
             ) from error
 
     def _unmark(self) -> None:

@@ -166,12 +166,7 @@ def _copy_parts(layout: WorkspaceFiles, draft: WorkspaceFiles) -> int:
 
 def _files(layout: WorkspaceFiles, batch: int) -> Iterator[tuple[Path, str]]:
     """Yield the plain files of a workspace up to a batch, each with its name in the workspace."""
-    folders = [
-        layout.models,
-        layout.experiments,
-        layout.green,
-        *layout.tunes.glob("*"),
-    ]  # of a tune without its logs
+    folders = [layout.models, layout.experiments, layout.green, *layout.tunes.glob("*")]  # not below these
     folders += [layout.versions / item.name for item in versions(layout, batch)]
     if layout.generations.is_dir():
         numbered = (folder for folder in layout.generations.iterdir() if folder.name.isdecimal())

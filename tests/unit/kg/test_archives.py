@@ -47,6 +47,7 @@ SPARSE = {
         member("../a"),
         member("a/../../b"),
         member("/etc/a"),
+        member("d/" * 2000 + "a"),
         member("link", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
         member("link", type=tarfile.LNKTYPE, linkname="fine"),
         member("pipe", type=tarfile.FIFOTYPE),
