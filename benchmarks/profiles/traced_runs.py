@@ -234,10 +234,6 @@ def with_hook(world: World, *hooks: Hook, **more: Any) -> World:
     return replace(world, hooks=(*world.hooks, *hooks), **more)
 
 
-def places(total: float, count: int) -> float:
-    return total / max(1, count)
-
-
 def attention_written_out(layer: Sequence[Kernel], factor: float) -> tuple[Kernel, ...]:
     """A block whose attention is product, scale, softmax, product."""
     made: list[Kernel] = []

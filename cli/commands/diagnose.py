@@ -184,20 +184,13 @@ def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     where = "" if evidence is None or evidence.rank is None else f", rank {evidence.rank}"
     name = found.labels.get(cause.node, cause.node)
     more = " more than before" if found.difference is not None else ""
-    fix = setting = ""
+    fix = f"; {remedies[0].strategy.label}" if remedies else ""
     is_slow = any(launch_us(rank.calls) > USUAL_LAUNCH_US for rank in found.profile.ranks)
-    is_open = found.next is not None and found.next.share > HALF * cause.share
-    if found.next is not None and is_open and cause.chain == (HOST,) and not is_slow:
+    if cause.chain == (HOST,) and found.next and found.next.share > HALF * cause.share and not is_slow:
         fix = f"; first {found.next.how}"
-    elif remedies:
-        fix = f"; {remedies[0].strategy.label}"
-        setting = f" ({remedies[0].settings[0]})" if remedies[0].settings else ""
-    gain = f"; up to {_factor(cause.ceiling)}"
-    lines = [
-        f"{cause.share:.0%}{of}{more}: {name}{where}{fix}{written}{gain}"
-        for of, written in ((" of the step", setting), (" of the step", ""), ("", ""))
-    ]
-    return next((line for line in lines if len(line) <= MOST_WIDTH), lines[-1])
+    said = f"{more}: {name}{where}{fix}; up to {_factor(cause.ceiling)}"
+    line = f"{cause.share:.0%} of the step{said}"
+    return line if len(line) <= MOST_WIDTH else f"{cause.share:.0%}{said}"
 
 
 def _factor(value: float) -> str:

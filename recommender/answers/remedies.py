@@ -176,9 +176,7 @@ class ProfiledRun:
             facts["nodes"] = 1
         if kinds := model or _model_kinds(profile):
             facts["model"] = kinds
-        linked = {
-            name for rank in profile.ranks for link in rank.links for name in (link.source, link.target)
-        }
+        linked = {end for rank in profile.ranks for link in rank.links for end in (link.source, link.target)}
         if "devices" not in facts and len(linked) > 1:
             facts["devices"] = len(linked)
         if frameworks_named := _frameworks(software, current, {rank.layout for rank in profile.ranks}):
@@ -236,11 +234,8 @@ class ProfiledRun:
 
     def refuses(self, strategy: Strategy) -> bool:
         """Return whether a strategy is for something else, or in force already."""
-        if already_set(strategy, self.current):
-            return True
-        if strategy.sets and len(self.in_force(strategy)) == len(strategy.sets):
-            return True
-        if self.is_foreign(strategy):
+        is_all = bool(strategy.sets) and len(self.in_force(strategy)) == len(strategy.sets)
+        if is_all or already_set(strategy, self.current) or self.is_foreign(strategy):
             return True
         return judge(strategy, self.facts).truth is Truth.FAILS
 
@@ -276,12 +271,8 @@ _OF_IMAGES = frozenset({"vision", "audio", "other"})
 
 def _model_kinds(profile: Profile) -> frozenset[str]:
     """What the model may be by its kernels; empty where they do not say."""
-    labels = " ".join(
-        label.lower()
-        for rank in profile.ranks
-        if rank.kernels is not None
-        for label in rank.kernels.label.labels
-    )
+    kernels = [rank.kernels for rank in profile.ranks if rank.kernels is not None]
+    labels = " ".join(label.lower() for held in kernels for label in held.label.labels)
     for marks, kind in _MARKS:
         if any(mark in labels for mark in marks):
             return frozenset({kind, "transformer", "multimodal"})
