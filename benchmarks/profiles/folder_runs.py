@@ -78,14 +78,11 @@ def write_folder(world: World, random: np.random.Generator, folder: Path, chip: 
         rows.append({**cells, "Wait Time(us)": "0"})
     _table(inside / "kernel_details.csv", COLUMNS, rows)
     steps = []
-    for place, mark in enumerate(marks):
-        busy = covered(spans[place])
-        split = dict.fromkeys(STEP, 0.0) | {
-            "Computing": busy,
-            "Free": mark["dur"] - busy,
-            "Stage": mark["dur"],
-        }
-        split["Preparing"] = spans[place][0][0] - mark["ts"]
+    leads = [*(spans[place][0][0] - mark["ts"] for place, mark in enumerate(marks)), 0.0]
+    for place, mark in enumerate(marks):  # a stretch without work is of the step in which it begins
+        busy, stage = covered(spans[place]), mark["dur"] - leads[place] + leads[place + 1]
+        split = dict.fromkeys(STEP, 0.0) | {"Computing": busy, "Free": stage - busy, "Stage": stage}
+        split["Preparing"] = leads[place]
         steps.append({"Step": names[place], **{name: f"{us:.3f}" for name, us in split.items()}})
     _table(inside / "step_trace_time.csv", ["Step", *STEP], steps)
     _table(inside / "api_statistic.csv", CALL_COLUMNS, _calls(run))

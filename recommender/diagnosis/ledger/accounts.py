@@ -342,7 +342,9 @@ def _book_gaps(
         book.column(Account(FREE, GAP, reasons.COPY))[:] += copy_us
     # A counted step begins where the one before it ended: what lies before its kernels is a gap like others.
     counted = np.array([step.is_counted for step in steps])
-    before = np.where(counted, edge, np.minimum(edge, [step.preparing_us or 0.0 for step in steps]))
+    # Free time that begins behind the last work of a step is of that step, up to the first work of the next.
+    preparing = np.array([*(step.preparing_us or 0.0 for step in steps), 0.0])
+    before = np.where(counted, edge, np.minimum(edge, np.maximum(preparing[:-1], preparing[1:])))
     after = edge - before
     inside, cut = np.flatnonzero(located > 0), np.flatnonzero(left > 0)
     lead, trail = np.flatnonzero(before > 0), np.flatnonzero(after > 0)
