@@ -61,7 +61,7 @@ def layout_question(
     try:
         question = Question.of(problem, sizes, tree, phase="training" if situation.is_training else "serving")
     except (InputError, MissingFactError) as fault:
-        draft.notes.append(f"layouts are not priced: {fault}")
+        draft.notes.append("; ".join(filter(None, (f"layouts are not priced: {fault}", fault.hint))))
         return None
     is_network = feeds_forward(question.model, question.phase)
     if reason := not_modelled(question.model):
