@@ -12,6 +12,7 @@ from cli.context import open_workspace
 from cli.diagnosis.labels import say_labelled
 from cli.options import JsonOption
 from cli.output import say
+from cli.text.language import localised
 from kg.errors import InputError
 
 if TYPE_CHECKING:
@@ -252,8 +253,8 @@ def _cause(
     say_labelled("chain", " <- ".join(likely.chain))
     for evidence in reversed(likely.evidence):
         where = "; ".join(dict.fromkeys(map(str, evidence.places[:2])))
-        rank = f"rank {evidence.rank}: " if evidence.rank is not None else ""
-        say_labelled("seen", f"{rank}{evidence.says}" + (f"  ({where})" if where else ""))
+        rank = f"{localised(f'rank {evidence.rank}')}: " if evidence.rank is not None else ""
+        say_labelled("seen", f"{rank}{localised(evidence.says)}" + (f"  ({where})" if where else ""))
     if likely.perhaps:
         say_labelled("perhaps", ", ".join(f"{cause} {chance:.0%}" for cause, chance in likely.perhaps))
     for remedy in remedies:
