@@ -105,14 +105,11 @@ def _combination_text(answer: Answer) -> str:
 def show_missed(plan: Plan) -> None:
     """Print the limits that nothing keeps, with what comes nearest."""
     for item in plan.missed:
-        numbers = [output.quantity(number, item.unit) for number in (item.value, item.low, item.high)]
-        nearest = f"{numbers[0]} ({numbers[1]} to {numbers[2]}, modelled)"
+        nearest = output.quantity(item.value, item.unit)
         limit = f"{item.metric} <= {output.quantity(item.maximum, item.unit)}"
         if item.within_reach:
-            say(
-                f"Modelled to miss {limit}: {nearest}; "
-                f"chance to keep it with the changes below {item.chance:.0%}"
-            )
+            chance = f"the changes below keep it by a chance of {item.chance:.0%}"
+            say(f"Modelled to miss {limit}: {nearest}; {chance}")
         else:
             say(f"Nothing here keeps {limit}: the nearest is modelled at {nearest}")
 
@@ -131,16 +128,13 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             say(line)
         for text in start.paste_lines:
             print(f"  {text}")
-    if answer.problem.workload.model is None and not verbose:
-        for line in start.because[1:2]:  # what bounds a kernel
-            say(f"Because: {line}")
     if start.needs:
         say(f"Needs: {'; '.join(start.needs)}")
     _show_findings(answer)
-    if verbose:
-        for line in start.because:
-            say(f"  # {line}")
-    _show_others(answer, plan, verbose=verbose)
+    for line in start.because if verbose else ():
+        say(f"  # {line}")
+    if verbose or not answer.problem.workload.model:
+        _show_others(answer, plan, () if verbose else start.because[1:2])
     telling = [one for one in plan.changes if one.wins or one.bottleneck]
     shown = plan.changes if verbose else telling[:_CHANGES]
     if shown:
@@ -191,18 +185,19 @@ def _assumptions(answer: Answer, plan: Plan, *, with_options: bool) -> str:
     return assumption_line(rest, with_options=with_options)
 
 
-def _show_others(answer: Answer, plan: Plan, *, verbose: bool) -> None:
-    """Print what else could be begun with: other layouts, and prefill and decode apart."""
-    others = [item for item in plan.alternatives if verbose or not _is_change(item, plan.changes)]
-    if others:
-        say(f"Or {'; '.join(map(_in_few_words, others))}")
+def _show_others(answer: Answer, plan: Plan, bound: Sequence[str]) -> None:
+    """Print what bounds a kernel, and what else could be begun with: layouts, tiles, roles apart."""
+    for line in () if answer.problem.workload.model else bound:
+        say(f"Because: {line}")
+    if plan.alternatives:
+        say(f"Or {'; '.join(map(_in_few_words, plan.alternatives))}")
     apart = answer.apart
     if apart is None or answer.engines or any(one.title.endswith(str(apart)) for one in plan.changes):
         return
     start = plan.start.expected[0] if plan.start.expected else None
     if start is None or start.value >= apart.throughput:
         say(f"Or prefill and decode apart, {apart}: {_expected(apart.expected[0])}")
-    elif verbose:
+    else:
         say(f"Or prefill and decode apart, {apart}: modelled to be no faster than engines that do both")
 
 
@@ -221,14 +216,9 @@ def _show_engines(answer: Answer) -> None:
             print(f"  {text}")
 
 
-def _is_change(start: StartConfiguration, changes: Sequence[Change]) -> bool:
-    """Whether an alternative is believed faster, and a layout stands among the changes to test."""
-    return not start.expected and any(change.title.startswith("Divide it as ") for change in changes)
-
-
 def _show_rest(plan: Plan, others: Sequence[Change], also: str, *, verbose: bool) -> None:
     """What no line of its own is for: the changes without a number in one, and what is not for here."""
-    documented = [item for item in others if not item.wins]
+    documented = [item for item in (*others, *plan.further) if item.gain is None]
     if verbose and plan.further:
         say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
     elif others or plan.further:

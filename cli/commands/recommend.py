@@ -193,7 +193,8 @@ def recommend(
         write_deployment(files, write_dir)
     if not is_remembered:
         output.note("the workspace cannot be written to, so explain will not know these ids")
-    elif not (as_json or form or space) and answer.recommendations:  # explain does not know the space
+    elif not (as_json or form or space) and (answer.recommendations or answer.starts):
+        # explain does not know the space
         _say_next(answer, verbose=verbose)
     _leave_if_nothing(answer, is_data=bool(form or as_json))
 
@@ -226,7 +227,8 @@ def _mapping(value: object) -> dict[str, object]:
 
 def _say_next(answer: Answer, *, verbose: bool) -> None:
     """Say what can be asked of the answer, and how its start is tested."""
-    aside(f"Why: tunegraph explain {answer.recommendations[0].id}{'' if verbose else '; more: -v'}")
+    first = (answer.recommendations or answer.starts)[0]
+    aside(f"Why: tunegraph explain {first.id}{'' if verbose else '; more: -v'}")
     for start in answer.starts[:1] if verbose and not answer.engines else ():
         command = f"--command '{PLACEHOLDER} {{options}}'"
         aside(f"To test it: tunegraph ab run --recommendation {start.id} {command}")

@@ -133,18 +133,17 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         first = options[0]
         layout = first.rated.deployment.layout
         parts = [
-            "1 device" if first.devices == 1 else f"{first.devices} devices",
             _instances(first) if first.fleet.instances > 1 or layout.devices > 1 or first.prefill else "",
             "" if first.price_per_million is None else f"{first.price_per_million:.3g} a million tokens",
         ]
+        said = ", ".join(part for part in parts if part)
+        plan = f"Plan for {first.devices} x {problem.hardware.name} ({first.chance:.0%} sure)"
+        say(f"{plan}: {said}." if said else f"{plan}.")
         even = min(item.even_devices for item in found.options)
-        said = f"{', '.join(part for part in parts if part)}; {first.chance:.0%} likely to do."
         if even < first.devices:
-            few = "1 device is" if even == 1 else f"{even} devices are"
-            say(f"{few} as likely as not to do. Without timing one: {said}")
-            say("Three timed runs narrow this: tunegraph ingest RUNS.csv.\n")
-        else:
-            say(f"Fewest: {said}\n")
+            few = f"{even} {'has' if even == 1 else 'have'} an even chance"
+            say(f"{few}; three timed runs narrow this: tunegraph ingest RUNS.csv.")
+        say()
     rows = [_cells(item) for item in options]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
     output.table(["", *names], ([place, *map(row.get, names)] for place, row in enumerate(rows, 1)))

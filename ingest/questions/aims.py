@@ -37,8 +37,11 @@ def objective_of(name: str | None, kind: WorkloadKind, default: KnownOperator | 
         default: The operator that is asked about, as the cases have it; None for another workload.
 
     Raises:
+        InputError: It is a limit.
         UnknownEntityError: There is no such metric.
     """
+    if name is not None and set("<>=") & set(name):
+        raise InputError(f"objective {name!r}: a bound is a limit", hint=f"--limit {name!r}, with its unit")
     if name is None:
         if default is not None:
             return Objective(metric=default.metric, better=default.better)

@@ -19,6 +19,7 @@ from recommender.ranking.changes.recommendations import as_change, choose
 from recommender.ranking.combination import combine
 from recommender.ranking.deployments.disaggregation import beside, separation_change
 from recommender.ranking.feasibility.rules import NUMBER_FORMAT
+from recommender.ranking.plan.planner import parted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -186,7 +187,8 @@ class Recommender:
             moved = separation_change(problem, planned.starts, apart, self.version)
             if moved is not None:
                 changes.insert(_place(moved, changes), moved)
-            plan = replace(plan, changes=tuple(changes[:k]), further=tuple(changes[k:]))
+            first, further = parted(changes, k, is_priced=True)
+            plan = replace(plan, changes=first, further=further)
         recommendations = [_with_warnings(item, rules) for item in plan.changes]
         open_ended = {change.id for change in plan.changes if change.provided or change.against}
         unconditional = [item for item in recommendations if item.id not in open_ended]

@@ -281,7 +281,7 @@ def _is_written(change: Change) -> bool:
     return (
         bool(change.settings)
         and not _is_layout(change)
-        and change.gain is not None
+        and change.wins
         and not change.provided
         and change.accuracy == "unchanged"
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import data
 from kg.errors import MissingFactError
 from kg.nouns.knowledge import Model
 from kg.triples.model_facts import plain_facts
@@ -14,6 +16,15 @@ from recommender.cost_model.facts.model import model_of
 def architecture_has_experts(architecture: str) -> bool | None:
     """Whether models of an architecture have experts; None where some have."""
     return None if architecture == "multimodal" else architecture == "moe-decoder"
+
+
+def accuracy_in(model: str, precision: str) -> str:
+    """The published accuracy of a model in a number format, in words; empty where none is known."""
+    for row in csv.DictReader(data.text("models/accuracy.csv").splitlines()):
+        if (row["model"], row["precision"]) == (model, precision):
+            beside = f", in 16 bit {row['in_16_bit']}" if row["in_16_bit"] else ""
+            return f"published: {row['benchmark']} {row['accuracy']}{beside}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

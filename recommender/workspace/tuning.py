@@ -14,6 +14,7 @@ from recommender.experiment.journal import claim_name, path_of
 from recommender.experiment.metadata import ExperimentSubject
 from recommender.measuring.outcome import CancelledError
 from recommender.ranking.change import Change
+from recommender.ranking.plan.planner import TESTS
 from recommender.tune.candidates import (
     TuneChange,
     configuration_of,
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from recommender.report.document import ReportDocument
     from recommender.tune.launch_script import LaunchScript
     from recommender.tune.tuner import TuneOutcome, TuneWatch
+
+TRIED = TESTS + 1
+"""Changes of a plan that a tune takes up: those that are only documented too, for it measures them."""
 
 __all__ = ["CancelledError", "PreparedTune", "TuneDesk"]
 
@@ -126,7 +130,7 @@ class TuneDesk(Desk):
         problem: Problem | None = None
         try:
             problem, notes = AskDesk(self.workspace).problem(request.question)
-            answer = LaunchDesk(self.workspace).recommend(problem, script.settings, notes=notes)
+            answer = LaunchDesk(self.workspace).recommend(problem, script.settings, TRIED, notes=notes)
             if answer.abstention is None:
                 return problem, answer, ()
             reason = answer.abstention.reason

@@ -1,5 +1,6 @@
-"""What is printed fits the screen, whatever the command, and in any environment."""
+"""What is printed fits the screen, whatever the command, in any environment, and is read once."""
 
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +11,9 @@ MODEL = ("--model", "qwen3-32b", "--phase", "serving", "--hardware", "910b3", "-
 PRINTING = [
     ("recommend", *MODEL),
     ("recommend", "--op", "gemm", "--shape", "M=4096,N=4096,K=4096", "--hardware", "h100-sxm"),
+    ("recommend", *MODEL, "-v"),
+    ("size", *MODEL[:-2], "--rate", "20/s", "--limit", "tpot<=50ms"),
+    ("support",),
     ("similar", *MODEL),
     ("estimate", *MODEL, "--compare", "tp=4", "tp=2,dp=2"),
     ("kb", "stats"),
@@ -20,6 +24,14 @@ PRINTING = [
     ("kb", "query", "hardware-facts", "--with", "hardware=ascend-910b3"),
     ("ab", "show"),
 ]
+
+
+LONGEST = 25
+"""Words of a sentence: https://www.gov.uk/guidance/content-design/writing-for-gov-uk."""
+RIDDLES = re.compile(
+    r"as likely as not|likely to do\b|agree with this|fits with|refuses: .* and not |what ails"
+)
+NEGATION = re.compile(r"\b(no|not|nothing|none|never|nor|neither|cannot)\b", re.IGNORECASE)
 
 
 def too_long(text: str, width: int) -> list[str]:
@@ -33,6 +45,17 @@ def test_a_pipe_gets_80_columns(run: Any, command: tuple[str, ...]) -> None:
     assert ran.code == 0
     assert ran.out
     assert too_long(ran.out, 80) == []
+
+
+@pytest.mark.parametrize("command", PRINTING[:8], ids=" ".join)
+def test_sentences_are_short_and_plain(run: Any, command: tuple[str, ...]) -> None:
+    ran = run(*command, environment={"COLUMNS": "900"})
+    said = [line for line in (ran.out + ran.err).splitlines() if not line.startswith("  ") or "  # " in line]
+    parts = [part for line in said for part in re.split(r"[.;:]\s|\(|\)|<\S+>", line)]
+    lengths = {part: len(re.findall(r"(?<![-\w.])[A-Za-z][a-z']+(?![-\w.=])", part)) for part in parts}
+    assert [part for part, length in lengths.items() if length > LONGEST] == []
+    assert [one for part in parts for one in part.split(",") if len(NEGATION.findall(one)) > 1] == []
+    assert RIDDLES.findall(ran.out) == []
 
 
 def test_40_columns_without_colour(run: Any) -> None:

@@ -131,7 +131,7 @@ def read_launch(
         near = _near_command(text)
         raise InputError(
             f"{place}: no launch is found in it",
-            hint=f"did you mean {near}?" if near else f"known: {known_programs()}",
+            hint=f"did you mean {near}?" if near else "the programs that are read: tunegraph support",
         )
     if server is not None and not 1 <= server <= len(found):
         raise InputError(

@@ -186,7 +186,7 @@ def _timed(
     row: ProblemRow, problem: Problem, reader: RunReader, objective: Objective
 ) -> Iterator[tuple[Trial, float]]:
     """Cases with a value in the objective's own metric and unit, of all devices."""
-    for trial in reader.trials(row):
+    for trial in (one for case in reader.trials(row) for one in _compared(case)):
         measured = trial.measurement
         if trial.kind is not Kind.MEASURED or measured.status is not Status.OK or not measured.value:
             continue
@@ -202,6 +202,21 @@ def _timed(
             value = tokens / measured.value if all(sizes) else None
         if value is not None:
             yield trial, value
+
+
+def _compared(trial: Trial) -> Iterator[Trial]:
+    """A case, and what it was compared with where that is stated; not the case where it lost to that."""
+    before, measured = trial.baseline, trial.measurement
+    if before is None:
+        yield trial
+        return
+    is_time = METRICS.get(measured.metric) is TIMES
+    if measured.value and (measured.value < before.value) == is_time:
+        yield trial
+    if before.configuration:
+        yield replace(
+            trial, configuration=before.configuration, measurement=replace(measured, value=before.value)
+        )
 
 
 def _run(same: Sequence[_Timed], source: str) -> ExactRun:

@@ -21,7 +21,6 @@ from recommender.ranking.plan.candidate import of_recipes, of_strategy, without_
 from recommender.ranking.plan.layout_change import layout_changes
 from recommender.ranking.plan.missed_limits import missed_limits
 from recommender.ranking.plan.plan import Plan
-from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan_setting import Origin, PlanSetting
@@ -46,8 +45,9 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.starts import Starts
 
 
-SHOWN_FIRST = 3
-"""Changes with a gain that come before all others: those that a screen shows."""
+TESTS = 5
+"""Changes up to which an answer that is priced holds those alone that have a number, or are for a told
+bottleneck: whoever asks for more gets what is only documented too."""
 
 
 def undoing(
@@ -150,15 +150,15 @@ class Planner:
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts, refused)
         chosen = without_conflicts(candidates)
-        first = _first(chosen, k)
+        first, further = parted(chosen, k, is_priced=starts.price is not None)
         offered = {item.key for one in chosen for item in one.settings}
         elsewhere = [item for item in starts.not_here if item.strategy not in offered]
         plan = Plan(
             understood=_understood(situation.facts),
             start=starts.first,
             alternatives=without_promises(starts.first, starts.alternatives),
-            changes=tuple(first),
-            further=tuple(one for one in chosen if one not in first),
+            changes=first,
+            further=further,
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
             missed=missed_limits(problem.limits, starts.price, _won(first, problem, ranked)),
         )
@@ -200,7 +200,6 @@ class Planner:
         kind = problem.workload.kind.value
         facts = {key: _facts({item.key: item.value}, kind) for key, item in further.items()}
         candidates: list[Change] = []
-        reach = Reach(self.strategies.graph, starts.price)
         release = self.starts.release(starts.situation)
         for place, item in enumerate(ranked):
             for key in _places(item.strategy.sets, further):
@@ -215,7 +214,6 @@ class Planner:
                 begun,
                 self.version,
                 question=starts.question,
-                reach=reach.of(item.strategy),
             )
             if one is not None:
                 candidates.append(one if release is None else _undone(one, starts, release))
@@ -263,7 +261,7 @@ class Planner:
                 broken = [
                     item for item in broken_conflicts(release, {**begun, **change}) if item not in before
                 ]
-                because = f"this release refuses: {broken[0]}"
+                because = f"this release refuses: {broken[0].replace(' and not ', ' without ')}"
                 refused.append(NotHere(strategy=one.title, because=because, fact="conflict"))
                 continue
             places = ((plain_key(key), show(value).lower()) for key, value in needed.items())
@@ -282,15 +280,27 @@ def _undoes(strategy: Strategy, told: Set[str]) -> bool:
     return strategy.work == "unset" and told.isdisjoint(map(plain_key, read))
 
 
-def _first(chosen: Sequence[Change], k: int) -> list[Change]:
-    """Those that are shown: the first that win something, then the others in their order.
+def parted(
+    changes: Sequence[Change], k: int, *, is_priced: bool
+) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """The changes of an answer and those beyond: first what wins something, then the others in their order.
 
     What is for no observed bottleneck, or only a profile could justify, does not come forward.
+
+    Args:
+        changes: In their order.
+        k: How many are asked for.
+        is_priced: Whether the start has a price, so that what can be modelled has a number.
     """
-    fit = [one for one in chosen if one.order[0] == chosen[0].order[0] and IN_PROFILES not in one.provided]
-    winning = [one for one in fit if one.wins][: min(k, SHOWN_FIRST)]
-    rest = [one for one in chosen if one not in winning][: k - len(winning)]
-    return winning + sorted(rest, key=lambda one: (one.order[0], IN_PROFILES in one.provided, not one.wins))
+    fit = [
+        one for one in changes if one.order[:1] == changes[0].order[:1] and IN_PROFILES not in one.provided
+    ]
+    winning = [one for one in fit if one.wins]
+    rest = [one for one in changes if one not in winning]
+    if is_priced and k <= TESTS:
+        rest = [one for one in rest if one.bottleneck or (one.gain and IN_PROFILES not in one.provided)]
+    first = (winning + rest)[:k]
+    return tuple(first), tuple(one for one in changes if one not in first)
 
 
 def _won(changes: Sequence[Change], problem: Problem, ranked: Sequence[RankedStrategy]) -> Gain | None:

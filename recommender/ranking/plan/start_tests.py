@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypeVar
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context
 from kg.nouns.entities import Problem
-from kg.nouns.layout import ParallelLayout
+from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.nouns.values import Settings
 from kg.terms.circumstances import SIZE_KINDS, sizes_of_shape
+from kg.terms.dialects import statement
 from kg.terms.metrics import metrics_of_same_gain
 from kg.triples.finders import ModelFinder, start_outcomes
 from kg.triples.serialisation import from_graph
@@ -57,7 +58,8 @@ class StartTests:
     The gain of a start over what ran before counts for each recipe that it rests on as a gain does for a
     strategy: evidence in its context that carries over by what contexts share. So it does for its layout, but
     from one model to another only as between families. A factor is the chance to help here after the
-    tests over the chance without any.
+    tests over the chance without any. A layout that lost or never ran in exactly this question, and has not
+    won there since, has the factor 0: what was measured is not outvoted by what is modelled.
 
     Args:
         graph: Holds the outcomes.
@@ -81,6 +83,7 @@ class StartTests:
         comparable = metrics_of_same_gain(asked.objective.metric, asked.workload.kind)
         recipes: dict[str, list[ObservedEffect]] = {}
         layouts: dict[tuple[int, ...], list[ObservedEffect]] = {}
+        lost: dict[tuple[int, ...], bool] = {}
         for test in self._tests:
             if test.outcome.metric not in comparable:
                 continue
@@ -88,9 +91,12 @@ class StartTests:
                 recipes.setdefault(recipe, []).append(self._effect(test, self._family(test.problem)))
             split = ParallelLayout.from_json(test.outcome.layout).split
             layouts.setdefault(split, []).append(self._effect(test, _model(test.problem)))
+            if test.problem.id == asked.id:
+                lost[split] = _is_refuted(test.outcome)
+        odds = self._factors(layouts, _context(asked, _model(asked)))
         return StartReliability(
             recipes=self._factors(recipes, _context(asked, self._family(asked))),
-            layouts=self._factors(layouts, _context(asked, _model(asked))),
+            layouts={split: 0.0 if lost.get(split) else factor for split, factor in odds.items()},
         )
 
     def _factors(
@@ -115,7 +121,7 @@ class StartTests:
                 continue  # it was taken back
             if gain is not None:
                 tests.append(StartTest(outcome, problem, gain))
-        return tests
+        return sorted(tests, key=lambda test: test.outcome.time)
 
     def _effect(self, test: StartTest, family: str) -> ObservedEffect:
         return ObservedEffect(context=_context(test.problem, family), mean=test.gain, n=1)
@@ -123,6 +129,14 @@ class StartTests:
     def _family(self, problem: Problem) -> str:
         model = self._models.find(problem.workload.model)
         return model.family if model is not None else ""
+
+
+def _is_refuted(outcome: Outcome) -> bool:
+    """Whether a layout failed a test; not where what ran before was divided as it is."""
+    before = statement(outcome.control, "").facts
+    sizes = {name: before[name] for name in DEGREES if name in before}
+    is_same = sizes and all(outcome.layout.get(name, 1) == size for name, size in sizes.items())
+    return not is_same and (outcome.treatment_never_ran or outcome.verdict == "worse")
 
 
 def _model(problem: Problem) -> str:

@@ -92,8 +92,11 @@ def choose_layouts(
         trust: Weight of the modelled merit.
         rule: Weight of the rule of thumb beside the recipes.
         settings: What all of them were priced with.
-        tested: Factor on the odds of a layout by its split, from tests of starts.
+        tested: Factor on the odds of a layout by its split, from tests of starts: 0 takes it out where
+            another is left.
     """
+    tested = tested or {}
+    options = [item for item in options if tested.get(item.layout.split, 1.0)] or options
     best = max((item.log_merit for item in options if item.log_merit is not None), default=0.0)
     silent = sum(one.weight for one in weighed if not one.recipe.layout)  # they are for any layout
     weighed = [one for one in weighed if one.recipe.layout]
@@ -112,7 +115,7 @@ def choose_layouts(
         if not training:
             shared = (agreement + rule * heard * _by_rule(option.layout)) / (1 + rule)
         score = trust * merit + (math.log(UNSEEN + silent + shared) if weighed else 0.0)
-        score += math.log((tested or {}).get(option.layout.split, 1.0))
+        score += math.log(tested.get(option.layout.split) or 1.0)
         chosen.append(
             ChosenLayout(
                 option=option,
@@ -124,7 +127,7 @@ def choose_layouts(
         )
     chosen.sort(key=lambda item: (item.option.beyond_limits, -item.score))
     is_known = model is not None and any(one.recipe.model == model.id for one in weighed)
-    return _unbeaten_first(chosen, tested or {}, 0.0 if is_known else AS_MUCH)
+    return _unbeaten_first(chosen, tested, 0.0 if is_known else AS_MUCH)
 
 
 def _unbeaten_first(

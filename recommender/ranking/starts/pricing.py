@@ -21,7 +21,7 @@ from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, not_model
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.layout_flags import SPLITTING
-from recommender.ranking.starts.layout_options import SHORTEST, LayoutQuestion
+from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, LayoutQuestion
 from recommender.ranking.starts.recipes.recipe_load import (
     AT_ONCE,
     is_for_latency,
@@ -84,7 +84,8 @@ def layout_question(
         _hold(draft, settings)
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}
     draft.load = situation.at_once
-    if draft.load is None and problem.objective.metric not in SHORTEST:
+    is_limited = any(limit.metric in LIMITED for limit in problem.limits)  # then it is the most that keeps it
+    if draft.load is None and problem.objective.metric not in SHORTEST and not is_limited:
         draft.load = _load(draft, question.machine.count)
     open_ = _DEGREES | {"concurrency"}  # the load is what runs at once: the batch of each engine
     return LayoutQuestion(

@@ -15,6 +15,7 @@ from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
+from recommender.ranking.model_traits import accuracy_in
 from recommender.ranking.paste import UNNAMED
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
@@ -347,8 +348,7 @@ def repriced(
 
 def _held(option: PricedStep, memory_bytes: float) -> str:
     """The memory of each device that a layout takes, in a sentence."""
-    verb = "fits with" if option.fits else "needs"
-    said = f"{option.layout} {verb} {memory_bytes / 1e9:.0f} GB of each device"
+    said = f"memory: {memory_bytes / 1e9:.0f} GB of each device"
     batch = option.settings.get("batch")
     if isinstance(batch, int | float):
         said += f" at {batch:.0f} sequence{'' if round(batch) == 1 else 's'} an engine"
@@ -364,7 +364,8 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     is_narrowed = is_asked and priced not in {"", draft.weight_format, *SIXTEEN_BIT}
     is_named_so = bool(priced) and read_name(draft.situation.problem.situation.checkpoint).weights == priced
     if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
-        lines.append(f"{UNNAMED} in {priced or 'this format'}, whose accuracy is not known here")
+        known = accuracy_in(draft.situation.model.id, priced) or "whose accuracy is not known here"
+        lines.append(f"{UNNAMED} in {priced or 'this format'}, {known}")
     recipes = {item.key: item.value for item in settings if item.origin is Origin.RECIPE}
     if (cache := statement(recipes).facts.get("precision_cache")) not in {None, "bf16"}:
         lines.append(f"a cache in {cache}, whose accuracy is not known here")
@@ -382,7 +383,7 @@ def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[Meas
         lines.append(_held(chosen.option, chosen.option.memory_bytes))
         share = f"{chosen.agreement:.0%}"
         if draft.weighed and share != "0%":
-            lines.append(f"recipes for such problems agree with this layout by {share}")
+            lines.append(f"{share} of the official recipes for such cases divide it so")
     near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING and not one.is_foreign]
     for one in near[:3]:
         tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"

@@ -67,11 +67,12 @@ def test_a_plan_for_people_says_where_to_start_and_what_to_test(capsys: pytest.C
     lines = text.splitlines()
     assert lines[0] == "Start with vllm 0.18.0: TP 4 x DP 2, tpot 20 ms (10 to 40); modelled"
     assert lines[1] == "  vllm serve MODEL --max-num-seqs 64"
-    assert lines[2:4] == ["Needs: MODEL in int8", "Or TP 8"]
+    assert lines[2:4] == ["Needs: MODEL in int8", "Test next:"]
+    assert "Or TP 8" in shown(capsys, PLAN, verbose=True).splitlines()
     assert "1. 1.11x (1.00 to 1.22), published: A title" in lines
     says = "export MY_ENV=1; --block-size 64; if prompts share a prefix; accuracy may change: measure it"
     assert says in " ".join(text.split())
-    assert lines[-1] == "Also documented: Work by hand; 1 more (-k 50)"
+    assert lines[-1] == "Also documented: Work by hand; More"
 
 
 def test_what_a_change_sets_stands_on_its_line_where_both_fit(capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,7 +102,6 @@ def test_all_of_it_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> Non
     few, everything = (shown(capsys, PLAN, verbose=verbose) for verbose in (False, True))
     assert "reason 4" not in few
     assert "reason 4" in everything
-    assert "no-4 (a reason)" not in few
     assert "no-4 (a reason)" in everything
     assert "2. documented: Work by hand: Do it" in everything.splitlines()
     assert "Further: more" in everything
@@ -124,11 +124,6 @@ def test_limits_that_are_missed_are_said_first(
     show_missed(plan)
     assert capsys.readouterr().out.startswith(says)
     assert shown(capsys, plan).startswith(where)
-
-
-def test_an_alternative_that_is_believed_faster_is_a_change_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    layout = replace(CHANGE, title="Divide it as TP 8")
-    assert "Or TP 8" not in shown(capsys, replace(PLAN, changes=(layout,)))
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_english_stays_as_it_is() -> None:
     ("english", "text"),
     [
         ("known", "依据"),
-        ("  # TP 4 fits with 32 GB of each device", "  # TP 4 装得下：每卡 32 GB"),
+        ("  # memory: 32 GB of each device", "  # 显存：每卡 32 GB"),
         (
             "Start with vllm 0.18: TP 4, 954 tokens/s (534 to 1,702); modelled at 8 requests at once",
             "起点（vllm 0.18）：TP 4, 954 tokens/s（534 至 1,702）; 建模：并发 8 个请求",

@@ -30,6 +30,11 @@ def test_an_unknown_metric_is_refused_with_what_may_be_meant() -> None:
     assert "throughput" in fault.value.hint
 
 
+def test_a_bound_is_no_objective() -> None:
+    with pytest.raises(InputError, match="a bound is a limit"):
+        objective_of("tpot<=50ms", WorkloadKind.SERVING, None)
+
+
 def test_limits_contradict_each_other_or_stand_by_name() -> None:
     limits = limits_of(["tpot<=50ms", "peak_memory<=32GB"], None)
     assert [limit.metric for limit in limits] == sorted(limit.metric for limit in limits)

@@ -60,7 +60,7 @@ SERVING: dict[str, object] = {**QUESTION, "model": "qwen3-32b", "phase": "servin
 
 @pytest.mark.long
 def test_the_outcome_of_a_start_teaches_its_recipes(tmp_path: Path, shipped_path: Path) -> None:
-    """The first start is refuted: the next answer rests on other recipes; the price may divide it so again."""
+    """The first start is refuted: the next answer rests on other recipes and divides it otherwise."""
     shutil.copytree(shipped_path, tmp_path / "w")
     table = tmp_path / "runs.csv"
     values = [(pair, 100 + pair % 3, 60 + pair % 4) for pair in range(20)]
@@ -75,7 +75,7 @@ def test_the_outcome_of_a_start_teaches_its_recipes(tmp_path: Path, shipped_path
         found = recorded(
             [table],
             metrics=["throughput:tokens/s"],
-            settings=(Settings({"tensor_parallel_size": 4}), subject.changed(Settings())),
+            settings=(Settings({"tensor_parallel_size": 1}), subject.changed(Settings())),
         )
         logged = workspace.experiments.record(found, subject)
         assert workspace.experiments.tell(logged) is not None
@@ -84,6 +84,7 @@ def test_the_outcome_of_a_start_teaches_its_recipes(tmp_path: Path, shipped_path
         assert (outcome.recipes, outcome.verdict, outcome.strategy) == (start.recipes, "worse", "")
         after = workspace.recommend(workspace.problem(SERVING)[0])
         assert not set(after.starts[0].recipes) & set(start.recipes)
+        assert after.starts[0].layout != start.layout
 
 
 def test_a_subject_is_a_recommendation_or_a_problem(shipped: Workspace) -> None:

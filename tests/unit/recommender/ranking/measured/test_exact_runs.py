@@ -60,6 +60,14 @@ def test_the_fastest_run_of_the_very_question_is_the_start_as_it_ran(
     assert "--use-flash-attn" in {item.key for item in found.further}  # of recipes
 
 
+def test_what_a_run_lost_to_is_the_start_and_the_run_is_not(shipped_path: Path, tmp_path: Path) -> None:
+    before = {"value": 17_500, "config": {"tensor_model_parallel_size": 4, "pipeline_model_parallel_size": 2}}
+    lost = {**trained(12_100, tensor_model_parallel_size=8), "baseline": before}
+    with with_cases(shipped_path, tmp_path, lost) as workspace:
+        first = starts(workspace, TRAINED).first
+    assert (str(first.layout), first.expected[0].value) == ("TP 4 x PP 2", 17_500)
+
+
 def test_a_run_in_other_words_than_the_engines_is_written_in_theirs(
     shipped_path: Path, tmp_path: Path
 ) -> None:

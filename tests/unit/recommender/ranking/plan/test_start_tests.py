@@ -62,10 +62,17 @@ def test_a_worse_start_takes_weight_and_a_better_one_gives_it() -> None:
     here = problem()
     worse, better = reliability((outcome(-0.2), here)), reliability((outcome(0.2), here))
     assert worse.recipes["r"] < 0.05
-    assert worse.layouts[SPLIT] < 0.05
+    assert worse.layouts[SPLIT] == 0.0
     assert 1.2 < better.recipes["r"] < 2
     assert 1.2 < better.layouts[SPLIT] < 2
     assert reliability() == replace(worse, recipes={}, layouts={})
+
+
+def test_a_layout_that_lost_here_is_out_until_it_wins_and_not_for_its_settings() -> None:
+    lost, won = (outcome(-0.2), problem()), (outcome(0.2, number=1), problem())
+    assert reliability(won, lost).layouts[SPLIT] > 0.0
+    same = replace(lost[0], control=Settings({"tensor_parallel_size": 8}))
+    assert 0.0 < reliability((same, problem())).layouts[SPLIT] < 0.05
 
 
 def test_a_start_that_never_ran_is_worth_least() -> None:

@@ -101,7 +101,7 @@ def test_layout_settings_and_what_the_price_assumes_stand_together() -> None:
         ("tpot", "s"),
     ]
     assert all(item.low < item.value < item.high and item.tier == "modelled" for item in start.expected)
-    assert start.because[0] == "TP 2 x DP 4 fits with 40 GB of each device at 32 sequences an engine"
+    assert start.because[0] == "memory: 40 GB of each device at 32 sequences an engine"
     assert [line for line in start.because if line.startswith("nearest recipe ")] == [
         "nearest recipe near, weight 95% <https://example.org/near>"
     ]
