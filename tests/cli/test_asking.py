@@ -165,7 +165,7 @@ def test_a_device_without_facts_and_a_model_with_only_a_name_are_answered_and_wh
     ask: Any,
 ) -> None:
     bare = ask("recommend", "--model", "glm-large", "--hardware", "910B3")
-    said = "layouts are not priced: glm-large: hidden_size is not known; config.json tells it: --config-json FILE"
+    said = "layouts are not priced: glm-large: hidden_size is not known; --config-json FILE tells it"
     assert said in bare["notes"]
     unknown = ask("predict", "--model", "llama-2-7b", "--hardware", "ascend-310", "--shape", "seq_len=4096")
     assert unknown["now"] is None

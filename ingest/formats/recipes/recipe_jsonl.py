@@ -33,19 +33,15 @@ def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
     """The recipe of each line, or the faults of it; one id says one thing in a file."""
     seen: dict[str, tuple[str, Recipe]] = {}
     for place, record in json_lines(content):
-        if isinstance(record, Fault):
-            yield record
-            continue
         try:
-            item = recipe(record, records)
+            item = record if isinstance(record, Fault) else recipe(record, records)
         except RecordError as fault:
-            yield Fault(place=place, reason=str(fault))
-            continue
-        first, earlier = seen.setdefault(item.id, (place, item))
-        if earlier == item:
-            yield item
-        else:
-            yield Fault(place=place, reason=f"id: {item.id} says something else on {first}")
+            item = Fault(place=place, reason=str(fault))
+        if not isinstance(item, Fault):
+            first, earlier = seen.setdefault(item.id, (place, item))
+            if earlier != item:
+                item = Fault(place=place, reason=f"id: {item.id} says something else on {first}")
+        yield item
 
 
 def write(recipes: Iterable[Recipe]) -> Iterator[str]:

@@ -43,6 +43,10 @@ AUTHORITIES = {
 GENERATIONS = {"A2": "Atlas A2", "A3": "Atlas A3", "A2/A3": "dav-c220"}
 """Short names of Ascend generations, which alone name other things too, as the graph has them."""
 
+_PLAIN = (
+    "id", "model", "reported_model", "family", "hardware", "reported_hardware", "devices", "framework",
+    "version", "precision", "title",
+)  # fmt: skip
 _PERMALINK = re.compile(r"https://github\.com/([^/]+/[^/]+)/blob/([0-9a-f]{40})/([^#]+)")
 
 
@@ -112,24 +116,13 @@ def recipe(record: object, records: Records) -> Recipe:
 
 def to_record(item: Recipe) -> dict[str, object]:
     """A recipe as a record; what is unknown or usual is left out."""
-    record: dict[str, object] = {
-        "id": item.id,
+    record: dict[str, object] = {name: getattr(item, name) for name in _PLAIN} | {
         "role": item.role.value,
-        "model": item.model,
-        "reported_model": item.reported_model,
-        "family": item.family,
-        "hardware": item.hardware,
-        "reported_hardware": item.reported_hardware,
-        "devices": item.devices,
         "nodes": item.nodes if item.nodes > 1 else None,
         "instances": item.instances if item.instances > 1 else None,
-        "framework": item.framework,
-        "version": item.version,
         "context": item.context.to_json(),
-        "precision": item.precision,
         "layout": item.layout.to_json(),
         "settings": [{"where": s.where.value, "key": s.key, "value": s.value} for s in item.settings],
-        "title": item.title,
         "source": item.source.url,
         "licence": item.source.licence,
         "authority": item.authority.value,
@@ -172,9 +165,8 @@ def _source(raw: dict[str, Any], faults: list[str]) -> Source | None:
         faults.append("source: missing; a recipe names the address it can be opened at")
         return None
     found = _PERMALINK.match(url)
-    title = f"{found[1]}: {found[3]}" if found else url
     return Source(
-        title=title,
+        title=f"{found[1]}: {found[3]}" if found else url,
         url=url,
         path=found[3] if found else "",
         commit=found[2] if found else _text(raw, "commit", faults),

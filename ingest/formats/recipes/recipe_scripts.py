@@ -53,18 +53,13 @@ def read(content: Content, records: Records) -> Iterator[Recipe | Fault]:
     except (ContentError, UnicodeDecodeError) as fault:
         yield Fault(place="", reason=str(fault))
         return
-    found = False
-    for command in read_script(text).commands:
-        launch = _launch(command, text)
-        if launch is None:
-            continue
-        found = True
-        framework, words, model, devices = launch
+    launches = [(launch, item) for item in read_script(text).commands if (launch := _launch(item, text))]
+    for (framework, words, model, devices), command in launches:
         try:
             yield recipe(_record(framework, words, model, devices, command, content, records), records)
         except RecordError as fault:
             yield Fault(place=f"line {command.line}", reason=str(fault))
-    if not found:
+    if not launches:
         yield Fault(place="", reason="launches nothing that is known")
 
 
@@ -73,19 +68,14 @@ def _launch(command: ShellCommand, text: str) -> tuple[str, Sequence[str], str, 
     started = started_program(command.words)
     if not isinstance(started, StartedProgram) or started.signs.id not in READ:
         return None
-    program, words = started.signs.id, started.words
+    program, words, options = started.signs.id, started.words, parse_options(started.words)
     on_ascend = bool(_ASCEND.search(text))
     if started.signs.reader == "server":
         framework = "vllm-ascend" if on_ascend and program == "vllm" else program
-        return framework, words, _served(words, "model_path" if program == "sglang" else "model"), None
-    options = parse_options(words)
+        served = options.text("model_path" if program == "sglang" else "model", "model", "model_path")
+        return framework, words, served or next(iter(options.others), ""), None
     framework = "mindspeed-llm" if on_ascend else program
     return framework, words, megatron.model_hint("", options), devices_of(started, options)
-
-
-def _served(words: Sequence[str], option: str) -> str:
-    options = parse_options(words)
-    return options.text(option, "model", "model_path") or next(iter(options.others), "")
 
 
 def _record(
@@ -102,9 +92,7 @@ def _record(
         records.guess(f"line {command.line}: the value of {key} is not set in the script; left out")
     if parts.faults:
         raise RecordError(list(parts.faults))
-    if model.startswith(("\0", "$")):
-        model = ""
-    if not model:
+    if not model or model.startswith(("\0", "$")):
         model = re.sub(r"[_\W]+", "-", content.path.stem)
         records.guess(f"line {command.line}: the model is not set in the script; named after the file")
     if devices is None:

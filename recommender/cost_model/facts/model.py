@@ -230,9 +230,7 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
     def needed(fact: str) -> float:
         value = number_of(fact)
         if not value:
-            raise MissingFactError(
-                f"{name}: {fact} is not known", hint="config.json tells it: --config-json FILE"
-            )
+            raise MissingFactError(f"{name}: {fact} is not known", hint="--config-json FILE tells it")
         return value
 
     layered = "layers" in facts and "hidden_size" in facts
