@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
+from recommender.diagnosis.log_lines import BATCH, KEPT_LINES, LogLine, places_of, read_lines
 from recommender.diagnosis.pressures import is_general
 from recommender.diagnosis.serving import may_tell
 from recommender.diagnosis.statements import compile_pattern, parts_of, values_found
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kg.nouns.knowledge import FaultPattern
@@ -23,11 +23,15 @@ T = TypeVar("T")
 _SHORTEST = 4
 """Letters of a word that is rare enough to look for: shorter ones stand in most lines."""
 _MOST_WORDS = 1 << 17
-"""Words of lines that are remembered; ids and numbers of a log are without end."""
-_WORDS = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128)) + bytes(
-    range(128, 256)
-)
-"""Letters in lower case, what is no letter or digit as a space; bytes of other scripts stay."""
+"""Words of lines that are remembered; ids of a log are without end."""
+_WORDS = bytes(
+    10 if code == 10 else ord(chr(code).lower()) if chr(code).isalpha() else 32 for code in range(128)
+) + bytes(range(128, 256))
+"""Letters in lower case, what is none as a space; ends of lines and bytes of other scripts stay."""
+_NUMBERS = bytes(code if code == 10 or chr(code).isdigit() else 32 for code in range(128)) + b" " * 128
+"""Digits and ends of lines; the others as a space."""
+_IN_DIGITS = re.compile(r"\d{4,}|^ ?Xid")
+"""Digits of a code; those of NVIDIA's driver are too few to look for."""
 MOST_TEXT = 200
 """Characters of a line that are shown."""
 _BEFORE = (
@@ -36,11 +40,6 @@ _BEFORE = (
 """A bare number is a code only behind a word that says so: iteration 100000 is none."""
 _XID = "Xid "
 """Begin of the codes of NVIDIA's driver; its logs put the place of the device between word and number."""
-
-
-def words_of(line: bytes) -> set[bytes]:
-    """The words of a line: runs of letters and digits, in lower case."""
-    return set(line.translate(_WORDS).split())
 
 
 class WordIndex(Generic[T]):
@@ -66,22 +65,38 @@ class WordIndex(Generic[T]):
             else:
                 runs = b" ".join(pieces).translate(_WORDS).split()
                 self._by_part.setdefault(max(runs, key=len, default=b""), []).append(place)
+        self._always = self._by_part.pop(b"", [])
         self._parts = re.compile(b"|".join(map(re.escape, self._by_part)) if self._by_part else rb"(?!)")
         self._idle: set[bytes] = set()
         self._known: dict[bytes, list[int]] = {}
 
-    def find(self, line: bytes) -> list[T]:
-        """The things of which a pattern may find a line, each once, in the order in which they were given."""
-        words = words_of(line)
-        telling = words - self._idle
-        places = {place for word in telling for place in self._places(word)} if telling else set()
-        if not words:
-            places = set(self._by_part.get(b"", ()))
-        if not places:
-            return []
-        lowered = line.lower()
-        shown = (self._items[place] for place in sorted(places))
-        return list(dict.fromkeys(item for pieces, item in shown if all(map(lowered.__contains__, pieces))))
+    def find(self, lines: Sequence[bytes]) -> Iterator[list[T]]:
+        """Of each line the things of which a pattern may find it, each once, in the order of the things."""
+        for start in range(0, len(lines), BATCH):
+            batch = lines[start : start + BATCH]
+            text = b"\n".join(batch).translate(_WORDS)
+            words = set(text.split()) - self._idle
+            telling = {word: places for word in words if (places := self._places(word))}
+            known = frozenset(telling)
+            for line, spread in zip(batch, text.split(b"\n"), strict=True):
+                shown = known.intersection(spread.split()) if known else known
+                if not shown and not self._always:
+                    yield []
+                    continue
+                lowered = line.lower()
+                places = {*self._always, *chain.from_iterable(map(telling.__getitem__, shown))}
+                items = (self._items[one] for one in sorted(places))
+                found = (item for pieces, item in items if all(map(lowered.__contains__, pieces)))
+                yield list(dict.fromkeys(found))
+
+    def drop(self, is_told: Callable[[T], bool]) -> None:
+        """Look no longer for things that have told what they tell, from the next lines on."""
+        gone = {place for place, (_, item) in enumerate(self._items) if is_told(item)}
+        for index in (self._by_word, self._by_part):
+            for word, places in list(index.items()):
+                index[word] = [place for place in places if place not in gone]
+        self._known.clear()
+        self._idle.clear()
 
     def _places(self, word: bytes) -> list[int]:
         """Places of the things that a word of a line may show; a word of none is passed over from now on."""
@@ -117,7 +132,7 @@ def _inner(text: bytes) -> list[bytes]:
     words = spaced.split()
     first, last = spaced[:1].isspace(), spaced[-1:].isspace()
     inner = words[0 if first else 1 : len(words) if last else max(len(words) - 1, 0)]
-    return [word for word in inner if len(word) >= _SHORTEST]
+    return [word for word in inner if len(word) >= _SHORTEST] or [word for word in inner if len(word) > 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,25 +187,31 @@ class KnownFaults:
         self.number = len(self._known)
         codes = [code for fault, _ in self._known for code in fault.codes]
         self._codes = re.compile("|".join(_codes(codes)) or r"(?!)", re.IGNORECASE)
-        self._code_index = WordIndex((f" {_code_text(code)} ", code) for code in codes)
+        self._numbers = {number.encode() for code in codes for number in _IN_DIGITS.findall(code)}
         self._seen: dict[str, tuple[FaultPattern, list[LogLine]]] = {}
 
-    def code_in(self, line: bytes) -> str | None:
-        """The code that a line tells, with the word before it; None without."""
-        if not self._code_index.find(line):
-            return None
-        found = self._codes.search(line.decode("utf-8", "replace"))
-        return None if found is None else found[0]
+    def codes_in(self, text: bytes) -> dict[int, str]:
+        """Codes in the lines of a text by their places, each with the word before it."""
+        numbers = text.translate(_NUMBERS)
+        told = self._numbers.intersection(numbers.split())
+        places = {place for place, _ in places_of(numbers, told)}
+        places.update(place for place, _ in places_of(text, [_XID.encode()]))
+        lines = text.split(b"\n") if places else []
+        found = ((place, self._codes.search(lines[place].decode("utf-8", "replace"))) for place in places)
+        return {place: code[0] for place, code in found if code is not None}
 
     def items(self) -> Iterator[tuple[str, int]]:
-        """What a line must hold that may show a fault, with its place."""
+        """What a line without a code must hold that may show a fault, with its place."""
         for place, (fault, _) in enumerate(self._known):
-            for text in (*fault.patterns, *(f" {_code_text(code)} " for code in fault.codes)):
-                yield text, place
+            for text in (*fault.patterns, *(f" {code} " for code in fault.codes)):
+                if not _IN_DIGITS.search(text) or not any(code in text for code in fault.codes):
+                    yield text, place
 
     def take(self, line: LogLine, places: Iterable[int]) -> bool:
-        """Return whether lines of a kind show a fault, of those at places."""
-        shown = [pair for pair in map(self._known.__getitem__, places) if pair[1].search(line.first)]
+        """Return whether lines of a kind show a fault, of those at places or with a code."""
+        near = [pair for pair in self._known if pair[0].codes] if line.code else []
+        near += [pair for pair in map(self._known.__getitem__, places) if pair not in near]
+        shown = [pair for pair in near if pair[1].search(line.first)]
         for fault, _ in shown:
             if not _counts_none(fault, line.last):
                 self._seen.setdefault(fault.id, (fault, []))[1].append(line)
@@ -233,19 +254,15 @@ def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault
     """
     faults = KnownFaults(patterns)
     index = WordIndex(faults.items())
-    for line in chain.from_iterable(read_lines(path, faults.code_in, may_tell, lambda _: None)):
-        faults.take(line, index.find(line.head))
+    for lines in read_lines(path, faults.codes_in, may_tell, lambda _: None):
+        for line, shown in zip(lines, index.find([line.head for line in lines]), strict=True):
+            faults.take(line, shown)
     return tuple(faults.seen())
 
 
 def _expression(fault: FaultPattern) -> re.Pattern[str]:
     parts = [*(compile_pattern(text).pattern for text in fault.patterns), *_codes(fault.codes)]
     return re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
-
-
-def _code_text(code: str) -> str:
-    """The word of a code that a line must hold: of NVIDIA's driver the one before the number."""
-    return _XID.strip() if code.startswith(_XID) else code
 
 
 def _codes(codes: Sequence[str]) -> list[str]:

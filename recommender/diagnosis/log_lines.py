@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from ingest.files.content import Content, ContentError
@@ -20,10 +22,10 @@ _DIGITS = b"0123456789abcdef"
 """Digits of numbers, addresses and ids."""
 _COLOUR = re.compile(rb"\x1b\[[\d;?]*[A-Za-z]")
 
-_CODE_WORDS = tuple(b"err Err ERR ret Ret RET ode esult tatus untime rt acl Acl ACL Xid".split())
-"""Parts of words behind which a number may be a code."""
-_CODE_NAME = re.compile(rb"[A-Z]\d{4}")
-"""End of a code that is a name, as EI0006."""
+_HEAD = re.compile(rb"E(?:[A-Z1-4]\d{4}:|\d{4} \d\d:)")
+"""A code of CANN with what ends it, and the head of an error of Google's logger."""
+BATCH = 4096
+"""Lines that are looked at together."""
 
 
 @dataclass(slots=True)
@@ -36,8 +38,10 @@ class LogLine:
         numbers: Numbers of the first ones, from 1.
         last_number: Number of the last.
         count: How many there are.
-        has_code: Whether digits of such lines may be a code.
+        has_head: Whether the first holds a code of CANN or begins as an error of Google's logger.
+        code: The code that they tell; empty without.
         tells: Whether each of them is handed on.
+        says_error: Whether the last tells of an error.
     """
 
     head: bytes
@@ -45,8 +49,10 @@ class LogLine:
     numbers: list[int] = field(default_factory=list)
     last_number: int = 0
     count: int = 0
-    has_code: bool = False
+    has_head: bool = False
+    code: str = ""
     tells: bool = False
+    says_error: bool = False
 
     @property
     def first(self) -> str:
@@ -59,9 +65,20 @@ class LogLine:
         return self.tail.decode("utf-8", "replace")
 
 
+def places_of(text: bytes, words: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Places of the lines of a text that hold words, once for each time that one stands there."""
+    ends: list[int] = []
+    for word in words:
+        found = text.find(word)
+        ends = ends or [end.start() for end in re.finditer(rb"\n", text)]
+        while found >= 0:
+            yield bisect_left(ends, found), word
+            found = text.find(word, found + len(word))
+
+
 def read_lines(
     path: Path,
-    code_in: Callable[[bytes], str | None],
+    codes_in: Callable[[bytes], Mapping[int, str]],
     tells: Callable[[bytes], bool],
     take: Callable[[bytes], None],
 ) -> Iterator[list[LogLine]]:
@@ -69,7 +86,7 @@ def read_lines(
 
     Args:
         path: The log, gzipped or not.
-        code_in: Finds the code in a line, which makes digits tell: lines are of one kind only with the same.
+        codes_in: Finds the codes in lines, by their places: lines are of one kind only with the same.
         tells: Whether each line of a kind is handed to ``take``, by one of them.
         take: Takes a line.
 
@@ -80,42 +97,35 @@ def read_lines(
     number = 0
     try:
         with Content(path) as content:
-            for number, raw in content.lines():
-                for piece in _pieces(raw or b""):
-                    shape = piece.translate(None, _DIGITS)
-                    kind = held.get(shape)
+            lines = ((number, piece) for number, raw in content.lines() for piece in _pieces(raw or b""))
+            while batch := list(islice(lines, BATCH)):
+                text = b"\n".join([piece for _, piece in batch])
+                codes = codes_in(text)
+                heads = {text.count(b"\n", 0, head.start()) for head in _HEAD.finditer(text)}
+                may_tell = tells(text)
+                shapes = text.translate(None, _DIGITS).split(b"\n")
+                for place, ((number, piece), shape) in enumerate(zip(batch, shapes, strict=True)):
+                    code = codes.get(place, "")
+                    key = b"%s\n%s" % (shape, code.encode()) if code else shape
+                    kind = held.get(key)
                     if kind is None:
-                        kind = held[shape] = LogLine(piece, piece)
-                        kind.has_code = len(shape) < len(piece) and may_hold_code(piece)
-                        kind.tells = tells(piece)
+                        kind = held[key] = LogLine(piece, piece, has_head=place in heads, code=code)
+                        kind.tells = may_tell and tells(piece)
                     if kind.tells:
                         take(piece)
-                    if kind.has_code and (found := code_in(piece)) is not None:
-                        key = b"%s\n%s" % (shape, found.encode())  # no line holds its end
-                        kind = held.setdefault(key, LogLine(piece, piece, has_code=True))
                     if kind.count < KEPT_LINES:
                         kind.numbers.append(number)
-                        kind.head = kind.head if kind.count else piece
                     kind.count += 1
                     kind.last_number = number
                     kind.tail = piece
                 if len(held) >= MOST_SHAPES:
-                    yield _in_order(held)
+                    yield list(held.values())
                     held = {}
     except (OSError, ContentError) as fault:
         raise InputError(f"{path}: cannot be read ({fault})") from fault
     if not number:
         raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
-    yield _in_order(held)
-
-
-def may_hold_code(line: bytes) -> bool:
-    """Whether digits of a line may be a code."""
-    return any(map(line.__contains__, _CODE_WORDS)) or _CODE_NAME.search(line) is not None
-
-
-def _in_order(held: dict[bytes, LogLine]) -> list[LogLine]:
-    return sorted((kind for kind in held.values() if kind.count), key=lambda kind: kind.numbers[0])
+    yield list(held.values())
 
 
 def _pieces(line: bytes) -> tuple[bytes, ...]:

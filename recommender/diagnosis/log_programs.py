@@ -36,7 +36,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "accelerate": ("accelerate",),
     "triton-ascend": ("ttadapter", "bishengir", r"triton.{0,40}ascend"),
     "triton": ("triton",),
-    "torch_npu": ("torch_npu", r"npu(?<!\wnpu)\b"),
+    "torch_npu": ("torch_npu", r"\bnpu\b"),
     "torch": ("torch",),
     "rccl": (r"\brccl\b",),
     "nccl": (r"\bnccl\b",),
@@ -74,11 +74,11 @@ _BOTH = ("verl",)
 
 @cache
 def program_marks() -> list[tuple[str, ProgramMark]]:
-    """Programs with what finds a mark in a line, by a text of each: the mark, or the longest word in it."""
+    """Programs with what finds a mark in a line, by a text of each: the mark or its longest word."""
     items: list[tuple[str, ProgramMark]] = []
     for name, mark in ((name, mark) for name, marks in _MARKS.items() for mark in marks):
         is_text = "\\" not in mark and "{" not in mark
-        text = mark if is_text else max(re.findall("[a-z]{2,}", _NO_TEXT.sub(" ", mark)), key=len)
+        text = mark if is_text else max(re.findall(" ?[a-z]{2,}[ =]?", _NO_TEXT.sub(" ", mark)), key=len)
         found = re.compile((re.escape(mark) if is_text else mark).encode(), re.IGNORECASE)
         items.append((text, (name, found)))
     return items

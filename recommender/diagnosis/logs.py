@@ -10,7 +10,7 @@ from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault, WordIndex
 from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
 from recommender.diagnosis.log_programs import BASES, CODES, ProgramMark, program_marks
-from recommender.diagnosis.pressures import arguments_in, as_numbers, telling_patterns
+from recommender.diagnosis.pressures import ARGUMENT_MARKS, arguments_in, as_numbers, telling_patterns
 from recommender.diagnosis.serving import LoadSamples, may_tell
 from recommender.diagnosis.statements import (
     LEVELS,
@@ -42,8 +42,19 @@ _SAYS_ERROR = re.compile(
     r"failed\b(?<!\wfailed)|Aborted\b(?<!\wAborted)|Segmentation fault|core dumped"
 )
 """What a program says of itself when something went wrong."""
-_PARTS = tuple(b"rror xception nterrupt ault RROR RITICAL FATAL fatal panic ailed borted dumped".split())
-"""Parts of those, quick to look for; of the heads of Google's logger the digits tell."""
+_PARTS = (
+    "error",
+    "exception",
+    "interrupt",
+    "fault",
+    "critical",
+    "fatal",
+    "panic:",
+    "failed",
+    "aborted",
+    "dumped",
+)
+"""Parts of those; of the heads of Google's logger the digits tell."""
 _BEGINS = re.compile(
     r"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
 )
@@ -162,7 +173,11 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     """
     faults = KnownFaults(patterns)
     told = ((pattern, pattern) for pattern in telling_patterns())
-    index: WordIndex[int | str | ProgramMark] = WordIndex([*faults.items(), *told, *program_marks()])
+    parts = [(text, None) for text in _PARTS]
+    looked_at = [(text, text.encode()) for text in ("block", _FRAME_MARK, *ARGUMENT_MARKS)]
+    index: WordIndex[int | str | ProgramMark | bytes | None] = WordIndex(
+        [*parts, *looked_at, *faults.items(), *told, *program_marks()]
+    )
     marked: set[str] = set()
     others: list[LogLine] = []
     arguments: dict[str, str] = {}
@@ -170,33 +185,40 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     numbers: dict[str, float] = {}
     functions: dict[str, int] = {}
     number = 0
-    for kinds in read_lines(path, faults.code_in, may_tell, (samples or LoadSamples()).take):
+    for kinds in read_lines(path, faults.codes_in, may_tell, (samples or LoadSamples()).take):
         further: list[LogLine] = []
-        for line in kinds:
+        for line, items in zip(kinds, index.find([line.head for line in kinds]), strict=True):
             number = max(number, line.last_number)
+            if line.has_head:
+                marked.update(name for name, code in CODES.items() if code.search(line.head))
+            if not items and not line.has_head and not line.code:
+                further.append(line)
+                continue
             last = line.last
+            line.says_error = _SAYS_ERROR.search(last) is not None
             shown: list[int] = []
-            for item in index.find(line.head):
+            for item in items:
                 if isinstance(item, int):
                     shown.append(item)
                 elif isinstance(item, str):
                     numbers |= as_numbers(values_found(item, last) or {})
-                elif item[0] not in marked and item[1].search(line.head):
-                    marked.add(item[0])
-            if line.has_code:
-                marked |= {name for name, code in CODES.items() if code.search(line.head)}
-            arguments |= arguments_in(last)
-            if "block" in last or "BLOCK" in last:
-                sizes |= {name: int(value) for name, value in _SIZE.findall(last)}
-            if _FRAME_MARK in last:
-                functions |= {
-                    name: max(line.last_number, functions.get(name, 0)) for name in _FRAME.findall(last)
-                }
+                elif isinstance(item, tuple):
+                    if item[0] not in marked and item[1].search(line.head):
+                        marked.add(item[0])
+                        index.drop(lambda other: isinstance(other, tuple) and other[0] in marked)
+                elif item is not None:
+                    arguments |= arguments_in(last)
+                    sizes |= {name: int(value) for name, value in _SIZE.findall(last)}
+                    functions |= {
+                        name: max(line.last_number, functions.get(name, 0)) for name in _FRAME.findall(last)
+                    }
             if not faults.take(line, shown):
                 further.append(line)
-        others = further if not others else (others + _worth(further, marked))[-MOST_KEPT:]
+        if len(kept := [*others, *further]) > MOST_KEPT:
+            kept = _worth(kept, marked)[-MOST_KEPT:]
+        others = kept
     marked |= {BASES[name] for name in marked if name in BASES}
-    telling = [line for line in others if _says_error(line)]
+    telling = [line for line in others if line.says_error]
     statements, looked = _statements(others, telling, marked)
     graves = [item for item in statements if item.is_grave]
     states = [item for item in statements if item.statement.level == "info"]
@@ -224,7 +246,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
 def _worth(lines: Sequence[LogLine], marked: set[str]) -> list[LogLine]:
     """Of further lines of a log without end those that tell an error, go on with one, or are statements."""
     index = StatementIndex([item for name in sorted(marked) for item in read_statements(name)])
-    telling = {line.last_number for line in lines if _says_error(line)}
+    telling = {line.last_number for line in lines if line.says_error}
     near = {number + step for number in telling for step in range(MOST_FURTHER + 1)}
     return [line for line in lines if line.last_number in near or index.hits(line.last)]
 
@@ -283,11 +305,6 @@ def _may_write(hit: StatementHit, line: str) -> bool:
     if level == "warning" or _SAYS_RAISED.search(line):
         return True
     return not _SAYS_NONE.search(line) and len(statement.pattern) >= len(line.strip()) // 2
-
-
-def _says_error(line: LogLine) -> bool:
-    may_say = line.has_code or any(map(line.tail.__contains__, _PARTS))
-    return may_say and _SAYS_ERROR.search(line.last) is not None
 
 
 def _numbers(values: Mapping[str, str]) -> bool:

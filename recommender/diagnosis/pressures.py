@@ -22,7 +22,7 @@ from kg.terms.setting_registry import registry, softwares
 
 _TABLE = "settings/pressures.yaml"
 _GIVEN = re.compile(r"(?<!\w)['\"]?(\w++)['\"]?\s*+[=:]\s*+('[^']*+'|\"[^\"]*+\"|-?[\w.]++)")
-_ARGUMENTS = ("non-default args", "server_args=", "ServerArgs(")
+ARGUMENT_MARKS = ("non-default args", "server_args=", "ServerArgs(")
 """Marks of the line in which a server tells its own arguments: vLLM and SGLang."""
 _GIB = {
     "TB": 1024.0,
@@ -214,7 +214,7 @@ def as_numbers(values: Mapping[str, str]) -> dict[str, float]:
 
 def arguments_in(line: str) -> dict[str, str]:
     """The arguments that a server tells in a line, by name; empty for another line."""
-    mark = next((text for text in _ARGUMENTS if text in line), "")
+    mark = next((text for text in ARGUMENT_MARKS if text in line), "")
     if not mark:
         return {}
     told = _GIVEN.findall(line.partition(mark)[2])

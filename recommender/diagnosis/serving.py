@@ -40,8 +40,10 @@ _METRICS = {
     "sglang:token_usage": "kv_share", "sglang:gen_throughput": "generated_tokens_s",
     "sglang:cache_hit_rate": "prefix_hit_share",
 }  # fmt: skip
-_MAY_TELL = (b"Avg generation throughput:", b"#queue-req:", b"Per-position acceptance rate:")
-_METRIC_HEADS = (b"vllm:", b"sglang:")
+_MAY_TELL = (
+    *(b"Avg generation throughput:", b"#queue-req:", b"Per-position acceptance rate:"),
+    *(b"vllm:", b"sglang:"),
+)
 _METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{[^}}]*\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
 _POSITIONS = re.compile(r"Per-position acceptance rate: ([\d., ]+\d)")
 _LEAST_GAIN = 1 / 32
@@ -98,8 +100,8 @@ class ServingLoad(JsonNoun):
 
 
 def may_tell(line: bytes) -> bool:
-    """Whether a line may hold statistics."""
-    return any(map(line.__contains__, _MAY_TELL)) or line.startswith(_METRIC_HEADS)
+    """Whether lines may hold statistics."""
+    return any(map(line.__contains__, _MAY_TELL))
 
 
 class LoadSamples:

@@ -13,20 +13,22 @@ from recommender.diagnosis.log_lines import LogLine, read_lines
 CODES = re.compile(r"code 5\d\d|E1\d{4}")
 
 
-def code_in(line: bytes) -> str | None:
-    found = CODES.search(line.decode("utf-8", "replace"))
-    return None if found is None else found[0]
+def codes_in(text: bytes) -> dict[int, str]:
+    found = {
+        place: CODES.search(line.decode("utf-8", "replace")) for place, line in enumerate(text.split(b"\n"))
+    }
+    return {place: code[0] for place, code in found.items() if code is not None}
 
 
 def tells(line: bytes) -> bool:
-    return line.startswith(b"load")
+    return b"load" in line
 
 
 def lines(tmp_path: Path, content: bytes, taken: list[bytes] | None = None) -> list[LogLine]:
     path = tmp_path / "run.log"
     path.write_bytes(content)
     held: list[bytes] = [] if taken is None else taken
-    return [line for kinds in read_lines(path, code_in, tells, held.append) for line in kinds]
+    return [line for kinds in read_lines(path, codes_in, tells, held.append) for line in kinds]
 
 
 def test_lines_that_differ_in_digits_are_one_kind_with_its_first_and_last(tmp_path: Path) -> None:
@@ -73,13 +75,14 @@ def test_a_long_line_is_cut_and_a_gzipped_log_is_read(tmp_path: Path) -> None:
 
 def test_many_kinds_come_in_several_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_lines, "MOST_SHAPES", 2)
+    monkeypatch.setattr(log_lines, "BATCH", 2)
     path = tmp_path / "run.log"
     path.write_text("x\ny\nz\n")
-    assert [len(kinds) for kinds in read_lines(path, code_in, tells, print)] == [2, 1]
+    assert [len(kinds) for kinds in read_lines(path, codes_in, tells, print)] == [2, 1]
 
 
 def test_nothing_and_no_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is empty"):
         lines(tmp_path, b"")
     with pytest.raises(InputError, match="cannot be read"):
-        list(read_lines(tmp_path / "none.log", code_in, tells, print))
+        list(read_lines(tmp_path / "none.log", codes_in, tells, print))
