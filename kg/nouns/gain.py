@@ -77,7 +77,8 @@ class Gain:
         }
 
     def __str__(self) -> str:
-        return f"{self.factor:.2f}x ({math.exp(self.low):.2f} to {math.exp(self.high):.2f})"
+        ends = f" ({math.exp(self.low):.2f} to {math.exp(self.high):.2f})" if self.low < self.high else ""
+        return f"{self.factor:.2f}x{ends}"
 
 
 def factor_text(gain: Gain | None) -> str:

@@ -76,7 +76,7 @@ class WordIndex(Generic[T]):
             batch = lines[start : start + BATCH]
             text = b"\n".join(batch).translate(_WORDS)
             words = set(text.split()) - self._idle
-            telling = {word: places for word in words if (places := self._places(word))}
+            telling = {word: held for word in words if (held := self._places(word))}
             known = frozenset(telling)
             for line, spread in zip(batch, text.split(b"\n"), strict=True):
                 shown = known.intersection(spread.split()) if known else known
@@ -85,7 +85,7 @@ class WordIndex(Generic[T]):
                     continue
                 lowered = line.lower()
                 places = {*self._always, *chain.from_iterable(map(telling.__getitem__, shown))}
-                items = (self._items[one] for one in sorted(places))
+                items = (self._items[place] for place in sorted(places))
                 found = (item for pieces, item in items if all(map(lowered.__contains__, pieces)))
                 yield list(dict.fromkeys(found))
 

@@ -23,7 +23,8 @@ from recommender.ranking.paste import plain_flags
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kg.nouns.entities import Configuration, Problem
+    from kg.nouns.entities import Configuration, Measurement, Problem
+    from kg.rows.trial_rows import Trial
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from recommender.calibration.outlook import Outlook
@@ -37,22 +38,31 @@ if TYPE_CHECKING:
 LEAST = 8
 """Timed configurations from which a table's median stands for what one would run without it; a choice."""
 MEDIAN = "the median configuration of its own table"
+FEW = "the median of the few configurations timed here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedRow:
-    """What a table says of one configuration: log cost over its repeats, and the standard error of that."""
+    """What a table says of one configuration.
 
-    cost: float
-    error: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """One row: log cost, and the standard error that it states of itself; None if it states none."""
+    Attributes:
+        cost: Log cost over its repeats.
+        error: Standard error of that; None where neither it nor the table states a spread.
+        value: Mean in the unit of the table.
+        repeats: How often it was timed.
+        kind: How it became known.
+    """
 
     cost: float
     error: float | None
+    value: float
+    repeats: int
+    kind: Kind
+
+    def words(self, unit: str) -> str:
+        """Its number and what that rests on, for people."""
+        often = "once" if self.repeats == 1 else f"{self.repeats} times"
+        return f"{_figure(self.value, unit)}, timed {often}" + (", no spread" if self.error is None else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,88 +71,121 @@ class OwnTable:
 
     Attributes:
         rows: By digest of the configuration.
-        reference: What gains are told against.
-        name: What that is, in words.
+        failed: Digests of those that were tried and did not run, or gave wrong results.
+        names: Parameters that its configurations set.
+        unit: Unit of its values.
+        reference: What gains are told against; None where one configuration alone was timed.
+        against: What that is, in words.
     """
 
     rows: Mapping[str, TimedRow]
-    reference: TimedRow
-    name: str
+    failed: frozenset[str]
+    names: frozenset[str]
+    unit: str
+    reference: TimedRow | None
+    against: str
 
-    def gain(self, digest: str) -> Gain | None:
-        """Gain of a configuration with its 90 % interval; None if not measured."""
-        row = self.rows.get(digest)
-        if row is None:
+    def gain(self, row: TimedRow) -> Gain | None:
+        """Gain of a row with its 90 % interval, which is of no width where no spread is known."""
+        if self.reference is None:
             return None
-        return Gain.around(self.reference.cost - row.cost, math.hypot(row.error, self.reference.error))
+        known = row.error is not None and self.reference.error is not None
+        error = math.hypot(row.error or 0.0, self.reference.error or 0.0) if known else 0.0
+        return Gain.around(self.reference.cost - row.cost, error)
+
+    def may_list(self, configuration: Configuration) -> bool:
+        """Whether a configuration is one of the kind that was timed here, and was not seen to fail."""
+        return configuration.digest not in self.failed and not self.names.isdisjoint(configuration)
 
 
-def own_table(problem: Problem, ranking: Ranking, trials: TrialStore) -> OwnTable | None:
-    """The table of the very problem on the very device; None without one, or where spreads are not known.
+def own_table(problem: Problem, neighbours: Sequence[Neighbour], trials: TrialStore) -> OwnTable | None:
+    """The table of the very problem on the very device; None without one.
 
     Args:
         problem: The question, with the current configuration if there is one.
-        ranking: The answer of the cases.
+        neighbours: The known problems that are asked.
         trials: Has the rows.
     """
-    own = next(
-        (
-            source.problem
-            for source in ranking.evidence.sources
-            if source.same_task
-            and source.problem.hardware == problem.hardware.name
-            and source.problem.metric == problem.objective.metric
-            and source.problem.count in {None, problem.hardware.count}
-        ),
-        None,
-    )
-    if own is None:
-        return None
-    readings: dict[str, list[_Reading]] = defaultdict(list)
-    current = ""
-    for trial in trials.rows(own.id):
-        measured = trial.measurement
-        if measured.metric != own.metric or measured.status is not Status.OK or not measured.value:
+    own = [
+        source.problem
+        for source in neighbours
+        if source.same_task
+        and source.problem.hardware == problem.hardware.name
+        and source.problem.metric == problem.objective.metric
+        and source.problem.count in {None, problem.hardware.count}
+    ]
+    readings: dict[str, list[Trial]] = defaultdict(list)
+    failed, current = set(), ""
+    for trial in (trial for table in own for trial in trials.rows(table.id)):
+        measured, digest = trial.measurement, trial.configuration.digest
+        if measured.metric != problem.objective.metric or trial.kind is Kind.MODELLED:
             continue
-        if measured.value <= 0 or trial.kind is Kind.MODELLED:
+        if measured.status.cannot_run:
+            failed.add(digest)
+        if measured.status is not Status.OK or not measured.value or measured.value <= 0:
             continue
-        stated = measured.stdev and measured.stdev / measured.value / math.sqrt(measured.repeats or 1)
-        sign = 1 if own.better == "lower" else -1
-        readings[trial.configuration.digest].append(_Reading(sign * math.log(measured.value), stated))
+        readings[digest].append(trial)
         if problem.current and all(problem.current.get(n) == v for n, v in trial.configuration.items()):
-            current = trial.configuration.digest
-    rows = _timed(readings)
-    if len(rows) < LEAST:
+            current = digest
+    if not readings:
         return None
+    rows = _timed(readings, 1 if own[0].better == "lower" else -1)
     ordered = sorted(rows.values(), key=lambda row: row.cost)
-    reference = rows[current] if current else ordered[len(ordered) // 2]
-    return OwnTable(rows=rows, reference=reference, name=CURRENT if current else MEDIAN)
+    names = {name for row in readings.values() for name in row[0].configuration}
+    middle = ordered[len(ordered) // 2] if len(ordered) > 1 else None
+    return OwnTable(
+        rows=rows,
+        failed=frozenset(failed - set(rows)),
+        names=frozenset(names),
+        unit=next(iter(readings.values()))[0].measurement.unit or "",
+        reference=rows[current] if current else middle,
+        against=CURRENT if current else MEDIAN if len(rows) >= LEAST else FEW,
+    )
 
 
-def _timed(readings: Mapping[str, Sequence[_Reading]]) -> dict[str, TimedRow]:
+def _timed(readings: Mapping[str, Sequence[Trial]], sign: int) -> dict[str, TimedRow]:
     """The mean of each configuration's repeats, with the error that they and their spread state.
 
     The best of several repeats would be told too fast. Rows that state no spread have that between the
-    repeats of the table; without any they are left out.
+    repeats of the table.
     """
-    repeated = [[reading.cost for reading in row] for row in readings.values() if len(row) > 1]
-    degrees = sum(len(costs) - 1 for costs in repeated)
-    between = sum(variance(costs) * (len(costs) - 1) for costs in repeated) / degrees if degrees else None
+    costs = {
+        digest: [sign * math.log(trial.measurement.value or 1.0) for trial in row]
+        for digest, row in readings.items()
+    }
+    repeated = [row for row in costs.values() if len(row) > 1]
+    degrees = sum(len(row) - 1 for row in repeated)
+    between = sum(variance(row) * (len(row) - 1) for row in repeated) / degrees if degrees else None
     found: dict[str, TimedRow] = {}
     for digest, row in readings.items():
-        squares = [between if reading.error is None else reading.error**2 for reading in row]
+        squares = [_square(trial.measurement) or between for trial in row]
         known = [square for square in squares if square is not None]
-        if len(known) < len(row):
-            continue
-        single = fmean(known)
-        if len(row) > 1 and between is not None:
+        single = fmean(known) if len(known) == len(row) else None
+        if single is not None and len(row) > 1 and between is not None:
             single = max(single, between)
         found[digest] = TimedRow(
-            cost=fmean(reading.cost for reading in row), error=math.sqrt(single / len(row))
+            cost=fmean(costs[digest]),
+            error=None if single is None else math.sqrt(single / len(row)),
+            value=math.exp(sign * fmean(costs[digest])),
+            repeats=sum(trial.measurement.repeats or 1 for trial in row),
+            kind=row[0].kind,
         )
     return found
 
 
+def _square(measured: Measurement) -> float | None:
+    """The squared relative error that a measurement states of itself; None if it states none."""
+    if not measured.stdev or not measured.value:
+        return None
+    return (measured.stdev / measured.value) ** 2 / (measured.repeats or 1)
+
+
+def _figure(value: float, unit: str) -> str:
+    scale, symbol = next(((1 / at, name) for at, name in _TIMES if value >= at), (1.0, unit))
+    return f"{value * scale:.4g} {symbol}" if unit == "s" else f"{value:.4g} {unit}"
+
+
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 SHOWN_SOURCES = 3
 
 _REMEMBERED = 50_000
@@ -201,8 +244,11 @@ class CaseChooser:
             space: What the configurations must be points of; None for any.
         """
         refused: list[Refusal] = []
+        own = own_table(problem, neighbours, self._ranker.trials)
 
         def feasible(_: Problem, configuration: Configuration) -> bool:
+            if own is not None and not own.may_list(configuration):
+                return False
             if space is not None and not _is_in(space, configuration):
                 return False
             broken = rules.check(configuration)
@@ -211,14 +257,17 @@ class CaseChooser:
 
         ranking = self._ranker.rank(problem, neighbours, CaseQuestion(), k, feasible)
         reference = reference_of(problem, ranking)
-        own = own_table(problem, ranking, self._ranker.trials)
+        order = [place for place in ranking.order if not _only_failed(ranking, place)]
+        if order and not problem.workload.model:  # parameters of another program are no choice beside
+            names = set(ranking.configuration(order[0]))
+            order = [place for place in order if not names.isdisjoint(ranking.configuration(place))]
         recommendations = tuple(
-            self._recommendation(problem, ranking, place, reference, own) for place in ranking.order
+            self._recommendation(problem, ranking, place, reference, own) for place in order
         )
         if not recommendations or reference is None:
             return CaseChoice(recommendations=recommendations, refused=tuple(refused))
         first, *others = range(len(recommendations))
-        scores, order = ranking.scores, ranking.order
+        scores = ranking.scores
         hopeful = min(
             others, key=lambda at: scores.expected[order[at]] - scores.spread[order[at]], default=None
         )
@@ -251,17 +300,21 @@ class CaseChooser:
             gain = Gain(expected=forecast.expected, low=forecast.low, high=forecast.high)
             probability = forecast.probability
         against = "" if reference is None else reference.name
-        if own is not None and (measured := own.gain(ranking.configuration(place).digest)) is not None:
-            gain, probability, against = measured, measured.probability_of_gain, own.name
+        title = "configuration of similar cases" if gain else "choice of others"
+        timed = None if own is None else own.rows.get(ranking.configuration(place).digest)
+        if own is not None and timed is not None:
+            gain, against, title = own.gain(timed), own.against, timed.words(own.unit)
+            probability = gain.probability_of_gain if gain is not None and gain.deviation > 0 else None
         return Change(
             id=recommendation_id(problem, configuration, self._version),
-            title="configuration of similar cases" if gain else "choice of others",
+            title=title,
             configuration=configuration,
             flags=plain_flags(configuration),
             gain=gain,
             probability=probability,
             against=against,
             basis=_basis(ranking, place),
+            tier=_tier(timed, is_timed=gain is not None),
             distance_class="" if ranking.distance is None else ranking.distance.name.lower(),
             parts={
                 "expected log regret": float(scores.expected[place]),
@@ -269,7 +322,7 @@ class CaseChooser:
                 **{name: float(values[place]) for name, (_, values) in list(scores.parts.items())[:8]},
             },
             evidence=tuple(self._evidence(ranking, place)),
-            conditions=() if gain else ("published as somebody's choice, without its time",),
+            conditions=() if gain or timed else ("published as somebody's choice, without its time",),
             trust=_trust(ranking, place),
         )
 
@@ -304,6 +357,20 @@ class CaseChooser:
                 parts = (source.title, source.url, source.path)
                 self._cited[problem_id] = " ".join(part for part in parts if part)
         return self._cited[problem_id]
+
+
+def _only_failed(ranking: Ranking, place: int) -> bool:
+    """Whether all that tried a configuration saw it fail."""
+    evidence, column = ranking.evidence, ranking.scores.chosen[place]
+    saw = np.isfinite(evidence.ratios[:, column]).any() or evidence.votes[:, column].any()
+    return bool(evidence.failed[:, column].any()) and not saw
+
+
+def _tier(own: TimedRow | None, *, is_timed: bool) -> str:
+    """How a configuration is known: of its own table as the row became known."""
+    if own is None:
+        return "measured elsewhere" if is_timed else "documented"
+    return "measured here" if own.kind is Kind.MEASURED else "published"
 
 
 def _is_in(space: SearchSpace, configuration: Configuration) -> bool:

@@ -73,10 +73,27 @@ def test_what_runs_now_is_the_reference_where_it_was_measured(
     assert math.exp(first.gain.expected) == pytest.approx(1.08)
 
 
-@pytest.mark.parametrize("few", [LEAST - 1, 3])
-def test_a_few_rows_are_no_table(few: int, shipped_path: Path, tmp_path: Path, table: list[str]) -> None:
-    first = answer(shipped_path, table[:few], tmp_path).recommendations[0]
-    assert "its own table" not in first.against
+def test_a_few_rows_timed_once_keep_their_numbers_and_say_so(shipped_path: Path, tmp_path: Path) -> None:
+    def timed(tile: int, **outcome: Any) -> str:
+        return row(tile, 1.0, outcome={"metric": "kernel_time", **outcome})
+
+    rows = [timed(tile, unit="ms", value=value) for tile, value in ((1, 0.5), (2, 0.4), (4, 0.45))]
+    others = [
+        row(
+            64,
+            0.1,
+            config={"of_another_program": 3},
+            task={"kind": "kernel", "op": "toy_add", "shape": {"n": 8}},
+        )
+    ]
+    found = answer(shipped_path, [*rows, timed(8, status="error"), *others], tmp_path).recommendations
+    assert [dict(item.configuration) for item in found[:3]] == [{"tile": 2}, {"tile": 4}]
+    first = found[0]
+    assert (first.tier, first.title) == ("measured here", "400 us, timed once, no spread")
+    assert first.gain is not None
+    assert str(first.gain) == "1.12x"
+    assert "few" in first.against
+    assert first.probability is None
 
 
 def test_time_decides_whatever_else_was_measured(
