@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Configuration, Measurement, Problem
-    from kg.rows.trial_rows import Trial
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from recommender.calibration.outlook import Outlook
@@ -48,21 +47,22 @@ class TimedRow:
     Attributes:
         cost: Log cost over its repeats.
         error: Standard error of that; None where neither it nor the table states a spread.
-        value: Mean in the unit of the table.
+        value: Mean with its unit.
         repeats: How often it was timed.
         kind: How it became known.
     """
 
     cost: float
     error: float | None
-    value: float
+    value: str
     repeats: int
     kind: Kind
 
-    def words(self, unit: str) -> str:
+    @property
+    def words(self) -> str:
         """Its number and what that rests on, for people."""
         often = "once" if self.repeats == 1 else f"{self.repeats} times"
-        return f"{_figure(self.value, unit)}, timed {often}" + (", no spread" if self.error is None else "")
+        return f"{self.value}, timed {often}" + (", no spread" if self.error is None else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,17 +71,11 @@ class OwnTable:
 
     Attributes:
         rows: By digest of the configuration.
-        failed: Digests of those that were tried and did not run, or gave wrong results.
-        names: Parameters that its configurations set.
-        unit: Unit of its values.
         reference: What gains are told against; None where one configuration alone was timed.
         against: What that is, in words.
     """
 
     rows: Mapping[str, TimedRow]
-    failed: frozenset[str]
-    names: frozenset[str]
-    unit: str
     reference: TimedRow | None
     against: str
 
@@ -92,10 +86,6 @@ class OwnTable:
         known = row.error is not None and self.reference.error is not None
         error = math.hypot(row.error or 0.0, self.reference.error or 0.0) if known else 0.0
         return Gain.around(self.reference.cost - row.cost, error)
-
-    def may_list(self, configuration: Configuration) -> bool:
-        """Whether a configuration is one of the kind that was timed here, and was not seen to fail."""
-        return configuration.digest not in self.failed and not self.names.isdisjoint(configuration)
 
 
 def own_table(problem: Problem, neighbours: Sequence[Neighbour], trials: TrialStore) -> OwnTable | None:
@@ -114,51 +104,47 @@ def own_table(problem: Problem, neighbours: Sequence[Neighbour], trials: TrialSt
         and source.problem.metric == problem.objective.metric
         and source.problem.count in {None, problem.hardware.count}
     ]
-    readings: dict[str, list[Trial]] = defaultdict(list)
-    failed, current = set(), ""
+    readings: dict[str, list[Measurement]] = defaultdict(list)
+    kinds: dict[str, Kind] = {}
+    current = ""
     for trial in (trial for table in own for trial in trials.rows(table.id)):
         measured, digest = trial.measurement, trial.configuration.digest
         if measured.metric != problem.objective.metric or trial.kind is Kind.MODELLED:
             continue
-        if measured.status.cannot_run:
-            failed.add(digest)
         if measured.status is not Status.OK or not measured.value or measured.value <= 0:
             continue
-        readings[digest].append(trial)
+        readings[digest].append(measured)
+        kinds[digest] = trial.kind
         if problem.current and all(problem.current.get(n) == v for n, v in trial.configuration.items()):
             current = digest
     if not readings:
         return None
-    rows = _timed(readings, 1 if own[0].better == "lower" else -1)
+    rows = _timed(readings, kinds, 1 if own[0].better == "lower" else -1)
     ordered = sorted(rows.values(), key=lambda row: row.cost)
-    names = {name for row in readings.values() for name in row[0].configuration}
     middle = ordered[len(ordered) // 2] if len(ordered) > 1 else None
     return OwnTable(
         rows=rows,
-        failed=frozenset(failed - set(rows)),
-        names=frozenset(names),
-        unit=next(iter(readings.values()))[0].measurement.unit or "",
         reference=rows[current] if current else middle,
         against=CURRENT if current else MEDIAN if len(rows) >= LEAST else FEW,
     )
 
 
-def _timed(readings: Mapping[str, Sequence[Trial]], sign: int) -> dict[str, TimedRow]:
+def _timed(
+    readings: Mapping[str, Sequence[Measurement]], kinds: Mapping[str, Kind], sign: int
+) -> dict[str, TimedRow]:
     """The mean of each configuration's repeats, with the error that they and their spread state.
 
     The best of several repeats would be told too fast. Rows that state no spread have that between the
     repeats of the table.
     """
-    costs = {
-        digest: [sign * math.log(trial.measurement.value or 1.0) for trial in row]
-        for digest, row in readings.items()
-    }
+    costs = {digest: [sign * math.log(one.value or 1.0) for one in row] for digest, row in readings.items()}
     repeated = [row for row in costs.values() if len(row) > 1]
     degrees = sum(len(row) - 1 for row in repeated)
     between = sum(variance(row) * (len(row) - 1) for row in repeated) / degrees if degrees else None
     found: dict[str, TimedRow] = {}
     for digest, row in readings.items():
-        squares = [_square(trial.measurement) or between for trial in row]
+        stated = [(one.stdev or 0) / (one.value or 1) / math.sqrt(one.repeats or 1) for one in row]
+        squares = [error**2 or between for error in stated]
         known = [square for square in squares if square is not None]
         single = fmean(known) if len(known) == len(row) else None
         if single is not None and len(row) > 1 and between is not None:
@@ -166,26 +152,19 @@ def _timed(readings: Mapping[str, Sequence[Trial]], sign: int) -> dict[str, Time
         found[digest] = TimedRow(
             cost=fmean(costs[digest]),
             error=None if single is None else math.sqrt(single / len(row)),
-            value=math.exp(sign * fmean(costs[digest])),
-            repeats=sum(trial.measurement.repeats or 1 for trial in row),
-            kind=row[0].kind,
+            value=_figure(math.exp(sign * fmean(costs[digest])), row[0].unit or ""),
+            repeats=sum(one.repeats or 1 for one in row),
+            kind=kinds[digest],
         )
     return found
 
 
-def _square(measured: Measurement) -> float | None:
-    """The squared relative error that a measurement states of itself; None if it states none."""
-    if not measured.stdev or not measured.value:
-        return None
-    return (measured.stdev / measured.value) ** 2 / (measured.repeats or 1)
-
-
 def _figure(value: float, unit: str) -> str:
-    scale, symbol = next(((1 / at, name) for at, name in _TIMES if value >= at), (1.0, unit))
-    return f"{value * scale:.4g} {symbol}" if unit == "s" else f"{value:.4g} {unit}"
+    if unit == "s" and value < 1:
+        value, unit = (value * 1e3, "ms") if value >= 1e-3 else (value * 1e6, "us")
+    return f"{value:.4g} {unit}"
 
 
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 SHOWN_SOURCES = 3
 
 _REMEMBERED = 50_000
@@ -247,8 +226,6 @@ class CaseChooser:
         own = own_table(problem, neighbours, self._ranker.trials)
 
         def feasible(_: Problem, configuration: Configuration) -> bool:
-            if own is not None and not own.may_list(configuration):
-                return False
             if space is not None and not _is_in(space, configuration):
                 return False
             broken = rules.check(configuration)
@@ -303,7 +280,7 @@ class CaseChooser:
         title = "configuration of similar cases" if gain else "choice of others"
         timed = None if own is None else own.rows.get(ranking.configuration(place).digest)
         if own is not None and timed is not None:
-            gain, against, title = own.gain(timed), own.against, timed.words(own.unit)
+            gain, against, title = own.gain(timed), own.against, timed.words
             probability = gain.probability_of_gain if gain is not None and gain.deviation > 0 else None
         return Change(
             id=recommendation_id(problem, configuration, self._version),
