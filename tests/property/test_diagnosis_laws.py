@@ -31,7 +31,7 @@ def is_of(node: str, account: Account) -> bool:
     if node == "host-bound":
         return account.part == FREE and account.reason != COPY
     if account.reason == COPY:
-        return node in {"host-to-device-copy", "memory-copies", "pageable-memory"}
+        return node in {"host-to-device-copy", "device-to-host-copies", "memory-copies", "pageable-memory"}
     if wide in {"compute", "memory"}:
         return account.part == COMPUTING
     return account.part == {"communication": EXPOSED, "data-loading": FREE}.get(wide, account.part)

@@ -218,6 +218,19 @@ def wide_products(world: World, cost: float, random: np.random.Generator) -> Wor
     return replace(world, layer=layer) if "hip" not in world.runtime else None
 
 
+def _marked(name: str) -> Change:
+    """The program stands still in a range that its library names, in the middle of a step."""
+
+    def change(world: World, cost: float, random: np.random.Generator) -> World | None:
+        def act(run: Run, step: int) -> None:
+            run.now = max(run.now, run.busy_to)
+            run.pause(cost, ("user_annotation", name))
+
+        return with_hook(world, _at("backward", act)) if world.is_training else None
+
+    return change
+
+
 def odd_sizes(world: World, cost: float, random: np.random.Generator) -> World | None:
     """A vocabulary or width of odd size: products take the kernels that load number by number."""
     own = sum(spent for name, spent in world.layer if name == runs.GEMM) * world.layers * world.size
@@ -290,6 +303,9 @@ TRACED = (
     TracedMechanism("activations computed again", frozenset({"recompute-overhead", "full-recompute-setting"}), recomputed),
     TracedMechanism("attention is not fused", frozenset({"attention-memory-traffic"}), unfused_attention),
     TracedMechanism("autocast is off", frozenset({"precision-excess", "full-precision-setting"}), wide_products),
+    TracedMechanism("checkpoints in a range", frozenset({"checkpoint-stall"}), _marked("save_checkpoint")),
+    TracedMechanism("the compiler in a range", frozenset({"operator-compilation-latency", "dynamic-shape"}),
+                    _marked("_compile.compile_inner (dynamo_timed)")),
     TracedMechanism("sizes are odd", frozenset({"inner-axis-misalignment", "unaligned-model-dimensions"}), odd_sizes),
     TracedMechanism("types do not match", frozenset({"cast-traffic", "redundant-casts"}), _beside(runs.CAST)),
     TracedMechanism("views are made contiguous", frozenset({"memory-copies"}), _beside(runs.COPY)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from array import array
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,9 @@ MARKS = (
     "DeepSpeed", "Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "TorchDynamo Cache",
 )  # fmt: skip
 """Ranges that PyTorch names for itself, by their beginnings; those that a program names may be any number."""
+COMPILED = "(dynamo_timed)"
+SAVING = re.compile(r"(?i)torch\.save|(?:save|write|dump)_?(?:model|checkpoint|ckpt|state)")
+"""Ranges of PyTorch's compiler by their end, and of what saves a model as libraries and people name it."""
 _BYTES_PER_MB = float(1 << 20)
 _CPU = 0
 """Type of the host among the devices of PyTorch."""

@@ -23,11 +23,13 @@ from ingest.profiles.tables.host_tables import is_loader, level_of
 from ingest.profiles.tables.memory_tables import module_memory
 from ingest.profiles.traces.gpu_events import (
     CATEGORIES,
+    COMPILED,
     COPY,
     KERNEL,
     MARKS,
     OPERATOR,
     RUNTIME,
+    SAVING,
     GpuEvents,
 )
 from ingest.profiles.traces.marked_steps import notes_on, with_steps
@@ -154,7 +156,9 @@ class _Reader:
             self._call("loader", name, lasted, event)
         elif kind == OPERATOR:
             self._call("op", name, lasted, event)
-        elif name.startswith(MARKS):
+        elif SAVING.search(name):
+            self._call("save", name, lasted, event)
+        elif name.startswith(MARKS) or name.endswith(COMPILED):
             self._call(
                 "mark", name.partition("#")[0] if name.startswith("Optimizer") else name, lasted, event
             )

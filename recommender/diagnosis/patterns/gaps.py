@@ -228,8 +228,11 @@ def _copies(view: View) -> Iterator[SoftEvidence]:
         return
     within = _within(kernels)
     bare = kernels.duration_us * exclusive_shares(kernels)
+    name = kernels.texts["name"]
+    back = kernels.is_copy & name.where("DtoH" in label or "Device -> " in label for label in name.labels)
     for node, copies, where in (
-        ("host-to-device-copy", kernels.is_copy & ~within, "between host and device"),
+        ("host-to-device-copy", kernels.is_copy & ~within & ~back, "between host and device"),
+        ("device-to-host-copies", back, "from the device to the host"),
         ("memory-copies", within, "within the device"),
     ):
         if not copies.any():

@@ -144,3 +144,30 @@ def test_kernels_have_the_shapes_of_the_operator_that_launched_them(tmp_path: Pa
     assert rank.kernels is not None
     assert [rank.kernels.text("input_shapes", row) for row in range(3)] == ["8;4,16;16,8", "4,8", ""]
     assert [rank.kernels.text("input_types", row) for row in (1, 2)] == ["BF16", ""]
+
+
+def test_ranges_that_save_or_compile_are_calls_and_those_that_recompute_are_none(tmp_path: Path) -> None:
+    names = ("torch.save", "save_checkpoint", "_compile.compile_inner (dynamo_timed)", "CheckpointFunction")
+    events = [
+        {
+            "ph": "X",
+            "cat": "user_annotation",
+            "name": name,
+            "pid": 1,
+            "tid": 1,
+            "ts": 10.0 * place,
+            "dur": 5.0,
+        }
+        for place, name in enumerate(names)
+    ]
+    kernels = [
+        {"ph": "X", "cat": "kernel", "name": "add", "pid": 0, "tid": 7, "ts": 1.0, "dur": 5.0, "args": {}}
+    ]
+    path = tmp_path / "worker.pt.trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [*kernels, *events]}))
+    [rank] = read_profile(path).ranks
+    assert {(call.level, call.name) for call in rank.calls} == {
+        ("save", "torch.save"),
+        ("save", "save_checkpoint"),
+        ("mark", "_compile.compile_inner (dynamo_timed)"),
+    }
