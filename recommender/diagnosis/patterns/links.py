@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, step_evidence
+from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
 from recommender.diagnosis.patterns.packets import LEAST_BYTES
 from recommender.diagnosis.rank.collectives import LOCAL, moving_us
 
@@ -30,6 +30,9 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     local_ms = sum(link.time_ms for link in links if link.transport == LOCAL)
     moved_ms = sum(link.time_ms for link in links if link.transport != LOCAL)
     yield from slow_links(links, view, thresholds, view.exposed_share)
+    if moved_ms > 0 and not any(link.transport == "RDMA" for link in links):
+        says = "nothing goes over RDMA"
+        yield setting_evidence(view, "rdma-priority-mismatch", says, (), shown=0.0)
     if moved_ms + local_ms > 0 and local_ms > 0:
         share = local_ms / (moved_ms + local_ms)
         lost = local_ms * 1e3 * view.exposed_share
