@@ -194,11 +194,7 @@ def _show_others(answer: Answer, plan: Plan, bound: Sequence[str]) -> None:
     apart = answer.apart
     if apart is None or answer.engines or any(one.title.endswith(str(apart)) for one in plan.changes):
         return
-    start = plan.start.expected[0] if plan.start.expected else None
-    if start is None or start.value >= apart.throughput:
-        say(f"Or prefill and decode apart, {apart}: {_expected(apart.expected[0])}")
-    else:
-        say(f"Or prefill and decode apart, {apart}: modelled to be no faster than engines that do both")
+    say(f"Or prefill and decode apart, {apart}")
 
 
 def _show_engines(answer: Answer) -> None:

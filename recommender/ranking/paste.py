@@ -43,33 +43,30 @@ def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = ""
         framework: Whose command it is.
         checkpoint: The model that is served, as its command takes it; ``MODEL`` where that is not known.
     """
-    option, files = _files(settings, framework)
-    named = [f"--{option} {file}" for file in files]
+    named, written = file_words(settings, framework)
     words = [*flag_words(settings), *object_words(settings), *named]
     program = COMMANDS.get(framework, "")
     if checkpoint:
         program = program.replace(UNNAMED, shell_word(checkpoint))
     lines = wrapped_command([program, *words] if program and words else words)
-    written = [line for file, fields in files.items() for line in _here_document(file, fields)]
-    others = field_lines(item for item in settings if not (files and item.where is SettingPlace.YAML))
+    others = field_lines(item for item in settings if not (named and item.where is SettingPlace.YAML))
     exports = [line.removeprefix("export ") for line in export_lines(settings)]
     exported = wrapped_command(["export", *exports] if exports else [])
     return [*exported, *written, *lines, *others]
 
 
-def _files(
-    settings: Iterable[PlanSetting], framework: str
-) -> tuple[str, Mapping[str, Sequence[PlanSetting]]]:
-    """The option by which a command is told a file of settings, and the settings of each such file."""
+def file_words(settings: Iterable[PlanSetting], framework: str) -> tuple[list[str], list[str]]:
+    """The options that tell a command files of settings, and the lines by which a shell writes these."""
     options = table("launches")["programs"].get(framework, {}).get("file", ())
     fields = [item for item in settings if item.where is SettingPlace.YAML]
     if framework not in COMMANDS or not options:
-        return "", {}
+        return [], []
     usual = file_of(framework) or "settings.yaml"
     files: dict[str, list[PlanSetting]] = {}
     for item in fields:
         files.setdefault(item.file or usual, []).append(item)
-    return options[0], files
+    written = [line for file, held in files.items() for line in _here_document(file, held)]
+    return [f"--{options[0]} {file}" for file in files], written
 
 
 def _here_document(file: str, fields: Sequence[PlanSetting]) -> list[str]:

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from recommender.tune.launch_script import LaunchScript
     from recommender.tune.tuner import TuneOutcome, TuneWatch
 
-TRIED = TESTS + 1
-"""Changes of a plan that a tune takes up: those that are only documented too, for it measures them."""
-
 __all__ = ["CancelledError", "PreparedTune", "TuneDesk"]
 
 
@@ -130,7 +127,7 @@ class TuneDesk(Desk):
         problem: Problem | None = None
         try:
             problem, notes = AskDesk(self.workspace).problem(request.question)
-            answer = LaunchDesk(self.workspace).recommend(problem, script.settings, TRIED, notes=notes)
+            answer = LaunchDesk(self.workspace).recommend(problem, script.settings, TESTS + 1, notes=notes)
             if answer.abstention is None:
                 return problem, answer, ()
             reason = answer.abstention.reason

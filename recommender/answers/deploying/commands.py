@@ -10,7 +10,7 @@ from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
 from kg.terms.meanings import table
-from recommender.ranking.paste import COMMANDS, UNNAMED, flag_words, object_words, shell_word
+from recommender.ranking.paste import COMMANDS, UNNAMED, file_words, flag_words, object_words, shell_word
 from recommender.ranking.starts.server_flags import FIRST_SERVER, RANK
 
 if TYPE_CHECKING:
@@ -76,10 +76,8 @@ class DeployedProgram:
         resource = next((_RESOURCES[one] for one in hardware if one in _RESOURCES), "")
         if not resource:
             raise InputError("files that deploy are for devices of NVIDIA and Ascend 910 and 310P")
-        if any(item.where in {SettingPlace.YAML, SettingPlace.CODE} for item in start.settings):
-            raise InputError(
-                "the settings of this start stand in a file of their own", hint="--format writes them"
-            )
+        if engine.servers > 1 and "roles" not in known:
+            raise InputError(f"no files that deploy {start.framework} over several servers are known")
         images = known.get("image_of", {})
         image = next((images[one] for one in hardware if one in images), known["image"])
         return cls(
@@ -183,6 +181,7 @@ class EnginePlace:
             COMMANDS[start.framework].replace(UNNAMED, named),
             *flag_words(settings),
             *object_words(settings),
+            *file_words(settings, start.framework)[0],
         ]
         words = [word.replace(FIRST_SERVER, f"${first}").replace(f" {RANK}", f" ${rank}") for word in words]
         local = next((item.value for item in settings if item.key == "--data-parallel-size-local"), None)
@@ -193,8 +192,15 @@ class EnginePlace:
         port = port or str(self.address.port if self.is_shared else PORT)
         return [*words, "--host 0.0.0.0", f"--port {port}"]
 
+    @property
+    def files(self) -> list[str]:
+        """The lines by which a shell writes the files that its command is told."""
+        return file_words(self.engine.start.settings, self.engine.start.framework)[1]
+
     def argv(self) -> list[str]:
-        """Its command on its only server as words."""
+        """Its command on its only server as words, behind a shell that writes its files where it has some."""
+        if self.files:
+            return ["bash", "-c", "\n".join([*self.files, f"exec {' '.join(self.words())}"])]
         return shlex.split(" ".join(self.words()))
 
     def _own_ports(self) -> Mapping[str, Value]:

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 from dataclasses import dataclass
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from ingest.questions.launches.running import running_settings
@@ -38,6 +39,8 @@ _SHELL = "#!/usr/bin/env bash\nset -euo pipefail\n"
 _FILLED = re.compile(rf"{FIRST_SERVER}|{RANK}|SECRET")
 _OWN = frozenset({"model", "model_path", "kv_transfer_config.kv_port", "host", "port"})
 """Settings of the place of an engine: not compared with those of its start."""
+_WRITTEN = re.compile(r"cat > (\S+) <<'EOF'\n(.*?)\n\s*EOF", re.DOTALL)
+"""A file that a shell writes, and its text."""
 COMPOSE, ROUTER = "compose.yaml", "router.sh"
 
 
@@ -121,7 +124,7 @@ def _script(engine: Engine, server: int) -> str:
             f': "${{{RANK}:?1 on the second server, 2 on the third, ...}}"' if server else f"{RANK}=0"
         )
     words = one.words(server, model=f'"${{MODEL:-{MODEL}}}"', port=f'"${{PORT:-{PORT}}}"')
-    return _SHELL + "".join(f"{line}\n" for line in [*lines, *wrapped_command(words)])
+    return _SHELL + "".join(f"{line}\n" for line in [*lines, *one.files, *wrapped_command(words)])
 
 
 def _router_script(engines: Sequence[Engine], program: DeployedProgram) -> str:
@@ -136,10 +139,19 @@ def _router_script(engines: Sequence[Engine], program: DeployedProgram) -> str:
 
 
 def _yaml(content: Mapping[str, Any]) -> str:
+    """A document, texts of several lines as they are."""
     import yaml  # most questions write no manifest
 
+    class Dumper(yaml.SafeDumper):
+        """Writes a document."""
+
+        def represent_str(self, data: str) -> yaml.ScalarNode:
+            """A text, of several lines as a block."""
+            return self.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
+
+    Dumper.add_representer(str, Dumper.represent_str)
     copied = json.loads(json.dumps(content))  # what stands twice is written twice
-    return str(yaml.safe_dump(copied, sort_keys=False, allow_unicode=True, width=1000))
+    return str(yaml.dump(copied, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000))
 
 
 def _read_back(name: str, text: str, launched: Sequence[Engine]) -> None:
@@ -160,7 +172,9 @@ def _read_back(name: str, text: str, launched: Sequence[Engine]) -> None:
 
 
 def _settings(text: str, server: int) -> dict[str, str]:
-    found = {plain_key(item.key): item.value for item in running_settings(text, server=server)}
+    written = {name: dedent(held) for name, held in _WRITTEN.findall(text)}
+    running = running_settings(text, server=server, beside=written.get)
+    found = {plain_key(item.key): item.value for item in running}
     return {key: value for key, value in found.items() if key not in _OWN}
 
 

@@ -108,7 +108,8 @@ def test_an_engine_on_several_servers_is_a_group_whose_places_are_told(shipped: 
     assert "LWS_WORKER_INDEX" in further
     assert "$LWS_LEADER_ADDRESS" in first
     assert template["size"] == 2
-    sizes = files.texts["decode-first.sh"], files.texts["prefill.sh"]
+    sizes = [text for name, text in files.texts.items() if name.endswith("-first.sh") or name == "prefill.sh"]
+    assert len(sizes) == 2
     for role in ("prefill", "decode"):
         assert all(f'"{role}": {{"tp_size"' in text for text in sizes)  # alike on both sides
 
@@ -159,9 +160,19 @@ def test_images_and_devices_are_those_of_the_chip(
     assert release == release.partition("-")[0] + tag
 
 
+def test_a_program_that_reads_a_file_has_it_written_before_it_starts(shipped: Workspace) -> None:
+    files = made(shipped, software={"tensorrt-llm": ""}, limits=[])
+    command = documents(files, "compose.yaml")[0]["services"]["serve"]["command"]
+    assert command[:2] == ["bash", "-c"]
+    written, _, run = command[2].partition("\nEOF\nexec ")
+    assert yaml.safe_load(written.partition("\n")[2])
+    assert "--extra_llm_api_options" in run
+    assert written in files.texts["serve.sh"]
+
+
 def test_programs_and_devices_without_such_files_are_refused(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="no files that deploy"):
-        made(shipped, software={"tensorrt-llm": ""})
+        made(shipped, software={"mindie": ""}, hardware="ascend-910b3", limits=[])
     with pytest.raises(InputError, match="NVIDIA and Ascend"):
         made(shipped, software={"vllm": ""}, hardware="instinct-mi300x")
     with pytest.raises(InputError, match="Ascend 910 and 310P"):
