@@ -20,14 +20,14 @@ OLD_FORMAT = 1
 """The version that ``workspace upgrade`` carries over."""
 
 
-_DIGEST = "digest"
+DIGEST = "digest"
 PINNED = "text_model"
 """Where the manifest has the digests of the text model's files."""
 
 
-def _digest_of(content: Mapping[str, object]) -> str:
-    """Digest a manifest but for its digest."""
-    rest = {name: value for name, value in content.items() if name != _DIGEST}
+def digest_of(content: Mapping[str, object]) -> str:
+    """Digest a manifest, or what is written as one, but for its digest."""
+    rest = {name: value for name, value in content.items() if name != DIGEST}
     return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
@@ -252,7 +252,7 @@ class WorkspaceFiles:
                 f"{self.root} is a workspace of format {found}, this program reads format {FORMAT}",
                 hint="use the version that wrote it, or export from there and import here",
             )
-        if isinstance(content.get(_DIGEST), str) and content[_DIGEST] != _digest_of(content):
+        if isinstance(content.get(DIGEST), str) and content[DIGEST] != digest_of(content):
             raise WorkspaceError(
                 f"{self.manifest} is not what was written",
                 hint="restore the workspace, or put back what was changed by hand",
@@ -262,7 +262,7 @@ class WorkspaceFiles:
                 f"{self.trials} is missing",
                 hint="restore the workspace; nothing was changed in what is left",
             )
-        return {name: value for name, value in content.items() if name != _DIGEST}
+        return {name: value for name, value in content.items() if name != DIGEST}
 
     def write(self, content: Mapping[str, object]) -> None:
         """Write the manifest with a digest of itself.
@@ -270,7 +270,7 @@ class WorkspaceFiles:
         Raises:
             OSError: It cannot be written; what was there is there.
         """
-        write_json(self.manifest, {**content, _DIGEST: _digest_of(content)})
+        write_json(self.manifest, {**content, DIGEST: digest_of(content)})
 
     def prepare(self) -> None:
         """Make the directory, for its owner alone where it is new, if a workspace may be made there.
@@ -284,15 +284,16 @@ class WorkspaceFiles:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)  # it remembers what was asked
             self.graph.mkdir(exist_ok=True)
             parts = (
-                self.lock,
-                self.graph,
-                self.trials,
-                self.texts,
-                self.experiments,
-                self.tunes,
-                self.green,
-                self.base,
-                self.completions,
+                *(
+                    self.lock,
+                    self.graph,
+                    self.trials,
+                    self.texts,
+                    self.questions,
+                    self.experiments,
+                    self.tunes,
+                ),
+                *(self.green, self.base, self.completions, self.generations, self.versions, self.models),
             )
             ours = {*(item.name for item in parts), "index"}
             found = [item.name for item in self.root.iterdir()]

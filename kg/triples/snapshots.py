@@ -141,7 +141,7 @@ def _nothing_current(folder: Path) -> WorkspaceError:
             f"{folder / 'CURRENT'} is missing, which names the newest of the graphs in {published}",
             hint="tunegraph doctor --repair",
         )
-    return WorkspaceError(f"{folder} has no published graph", hint="make the workspace first")
+    return WorkspaceError(f"{folder} has no published graph", hint="tunegraph doctor --repair makes it again")
 
 
 def prune(folder: Path, keep: int = KEPT) -> list[int]:

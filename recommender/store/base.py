@@ -11,6 +11,7 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import newest, share
 from kg.whole_files import write_json
+from recommender.files import DIGEST, digest_of
 
 if TYPE_CHECKING:
     from recommender.files import WorkspaceFiles
@@ -42,11 +43,14 @@ class Base:
         path = layout.base / _DESCRIPTION
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**{name: raw[name] for name in cls.__dataclass_fields__})
+            made, digest = cls(**{name: raw[name] for name in cls.__dataclass_fields__}), digest_of(raw)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise WorkspaceError(f"{path} is damaged: {error}", hint="restore the workspace") from None
+        if raw.get(DIGEST, digest) != digest:  # earlier programs wrote none
+            raise WorkspaceError(f"{path} is not what was written", hint="restore the workspace")
+        return made
 
     @classmethod
     def keep(cls, layout: WorkspaceFiles, shipped: str) -> None:
@@ -65,7 +69,8 @@ class Base:
             return
         with OxigraphStore(folder, read_only=True) as graph:
             share(folder, layout.base / _GRAPH)
-            write_json(layout.base / _DESCRIPTION, asdict(cls(batch=newest_batch(graph), shipped=shipped)))
+            content = asdict(cls(batch=newest_batch(graph), shipped=shipped))
+            write_json(layout.base / _DESCRIPTION, {**content, DIGEST: digest_of(content)})
 
 
 def open_base_graph(layout: WorkspaceFiles) -> OxigraphStore:

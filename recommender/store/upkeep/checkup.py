@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 
 from embeddings.text_encoder import INSTALL_HINT, OnnxTextEncoder
@@ -14,10 +15,12 @@ from kg.lock import is_held
 from kg.rows import batches
 from kg.rows.copies import marks_fault
 from kg.rows.trials import TrialStore
+from kg.triples.exchange import FORMATS
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest
 from recommender.experiment.journal import SUFFIX, find, names
 from recommender.files import PINNED, WorkspaceFiles, folder_faults
+from recommender.store.base import Base, open_base_graph
 from recommender.store.graph_cache import graph_mismatch
 from recommender.store.inspection import CheckResult, Severity
 
@@ -198,7 +201,7 @@ def vector_fault(layout: WorkspaceFiles) -> str:
 
 
 def saved_faults(layout: WorkspaceFiles) -> list[str]:
-    """List versions, tests and learned files that are not what was written."""
+    """List versions, tests, learned files, carbon series and the base that are not what was written."""
     faults: list[str] = []
     for place in (layout.versions, layout.generations):
         folders = sorted(place.iterdir()) if place.is_dir() else []
@@ -211,11 +214,17 @@ def saved_faults(layout: WorkspaceFiles) -> list[str]:
                 faults.append(f"{path} ends within a line: it was cut, or a crash cut it; resume the test")
         except (WorkspaceError, InputError) as error:
             faults.append(str(error))
-    for path in sorted(layout.models.glob("*.npz")):
+    for path in sorted([*layout.models.glob("*.npz"), *layout.green.glob("*.npz")]):
         try:
             arrays(path)
         except (OSError, ValueError) as error:
             faults.append(f"{path} is damaged: {error}")
+    try:
+        if Base.read(layout) is not None:
+            with open_base_graph(layout) as graph:
+                graph.dump(BytesIO(), FORMATS["ntriples"])  # its blocks have checksums
+    except (OSError, RuntimeError, WorkspaceError) as error:
+        faults.append(f"{layout.base}: {error}")
     return faults
 
 
