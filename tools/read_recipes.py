@@ -153,6 +153,10 @@ def _at_most(most: int, drafts: Iterator[dict[str, Any]], left: Counter[str]) ->
             left[f"beyond {most} of one document, model and chip"] += 1
 
 
+_TRAINS_NOTHING = frozenset({"infer_backend", "export_dir"})
+"""Settings by which LLaMA-Factory answers or writes weights (``llamafactory-cli chat``, ``export``)."""
+
+
 def _drafts(
     published: Published,
     path: str,
@@ -176,6 +180,9 @@ def _drafts(
         if place.get("software") and framework not in place["software"]:
             continue
         settings = running_settings(published.text, beside=beside, server=number)
+        if framework in TRAINERS and _TRAINS_NOTHING & {one.key.lstrip("-") for one in settings}:
+            left["a trainer's file that trains nothing"] += 1
+            continue
         draft = _draft(launch, _own(settings, program, place), framework, published, path, place)
         draft["model"] = draft["model"] or _named_by(path, records)
         if not draft["model"]:

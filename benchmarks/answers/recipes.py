@@ -41,6 +41,7 @@ from kg.nouns.layout import ParallelLayout
 from kg.nouns.recipe import Recipe
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan.planner import Planned
+from recommender.ranking.plan_setting import FIELDS
 from recommender.ranking.starts.finder import StartFinder
 from recommender.ranking.starts.layout_choice import TRUST_IN_TIMES, choose_layouts, degrees
 from recommender.ranking.starts.layout_options import layout_options
@@ -276,7 +277,7 @@ class Bench:
         if release is None:
             return 0
         return sum(
-            not release.look_up(item.key, item.where, suggest=False).usable
+            not release.look_up(item.key, None if item.where in FIELDS else item.where, suggest=False).usable
             for item in settings
             if item.where is not SettingPlace.CODE
         )

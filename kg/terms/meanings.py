@@ -100,8 +100,13 @@ class Meaning:
                 (on for on, says in zip((True, False), self.switch, strict=True) if says == value), None
             )
         word = next((word for word, says in self.values.items() if says == value and "*" not in word), None)
-        if word is not None or (kinds()[self.fact] == _TEXTS and self.values):
-            return None if word is None else _number(word)
+        if word is not None:
+            return _number(word)
+        has_numbers = kinds()[self.fact] != _TEXTS and any(
+            isinstance(_number(one), int) for one in self.values
+        )
+        if (self.values and not has_numbers) or str(value) in self.values:
+            return None
         if isinstance(value, int | float):
             return (value + self.less) * (copies if self.over else 1)
         return value
@@ -148,9 +153,10 @@ def divides(setting: str) -> bool:
 
 def long_names(program: str) -> dict[str, str]:
     """The first spelling of a program's settings by each of the others, both without dashes."""
-    return {
-        plain_name(other): plain_name(one.key) for one in _programs()[program].values() for other in one.also
-    }
+    names: dict[str, str] = {}
+    for spelling, one in _programs()[program].items():
+        names.setdefault(plain_name(spelling), plain_name(one.key))  # its own are before what it takes
+    return {other: name for other, name in names.items() if other != name}
 
 
 def has_own_fields(carrier: str) -> bool:

@@ -94,13 +94,15 @@ class ReleaseSettings:
         for layer in self.layers():
             if (answer := layer._own(key, place)) is not None:
                 answers.append(answer)
-                if answer.standing is Standing.TAKEN and not answer.shared:
+                if answer.standing is Standing.TAKEN and not answer.shared and not answer.abbreviation:
                     return answer
         if not answers:
             layers = self.layers() if suggest else ()
             near = dict.fromkeys(name for layer in layers for name in layer.registry.nearest(key, place))
             return LookUp(standing=Standing.UNKNOWN, release=self.release, nearest=tuple(near)[:3])
         order = list(Standing)
+        if not all(answer.abbreviation for answer in answers):  # one parser has the flags of all layers
+            answers = [answer for answer in answers if not answer.abbreviation]
         best = min(answers, key=lambda answer: order.index(answer.standing))
         others = [item.setting for item in answers if item.standing is best.standing and item is not best]
         if best.setting is None or not others:

@@ -55,6 +55,12 @@ def assumed_sequence(tokens: float) -> StatedFact:
     return _assumed("shape.seq_len", int(tokens), f"sequences of {tokens:,.0f} tokens", "--shape seq_len=N")
 
 
+def assumed_adapters(rank: int) -> StatedFact:
+    """The adapters that a trainer trains unless it is told to train all."""
+    words = f"adapters of rank {rank} (LoRA), as the program does unless told"
+    return _assumed("traits.lora_rank", rank, words, "--trait lora_rank=0")
+
+
 def task_lengths(model: str, stated: Container[str], role: str = "") -> Iterator[StatedFact]:
     """The lengths that follow from the task that a model is named for, or from its role.
 

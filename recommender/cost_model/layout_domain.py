@@ -129,7 +129,7 @@ class LayoutDomain:
     def _experts(self, model: ModelSizes, span: int, replicas: int) -> list[int]:
         """Degrees of expert parallelism over ``span`` devices: all of them or none when serving."""
         experts, engine = int(model.experts), self.question.engine
-        if not experts:
+        if not experts or not self.splits:
             return [1]
         fitting = [d for d in range(1, min(experts, span) + 1) if span % d == 0 and experts % d == 0]
         if (held := self._held("expert_parallel")) in fitting:

@@ -33,6 +33,11 @@ COMMANDS = {
     "tensorrt-llm": f"trtllm-serve {UNNAMED}",
 }
 """What a start is pasted after; the flags of others go into their launch script."""
+OVERRIDING = {
+    "llama-factory": ("llamafactory-cli train", "TASK.yaml"),
+    "torchtune": ("tune run", "RECIPE --config CONFIG"),
+}
+"""Trainers whose commands take a file, and its fields as ``key=value``."""
 
 
 def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = "") -> list[str]:
@@ -48,8 +53,16 @@ def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = ""
     program = COMMANDS.get(framework, "")
     if checkpoint:
         program = program.replace(UNNAMED, shell_word(checkpoint))
+    if framework in OVERRIDING:
+        program, file = OVERRIDING[framework]
+        if held := [item for item in settings if _is_field(item)]:
+            words = [file, *(f"{item.key}={shell_word(show(item.value))}" for item in held), *words]
     lines = wrapped_command([program, *words] if program and words else words)
-    others = field_lines(item for item in settings if not (named and item.where is SettingPlace.YAML))
+    others = (
+        []
+        if framework in OVERRIDING
+        else field_lines(item for item in settings if not (named and item.where is SettingPlace.YAML))
+    )
     exports = [line.removeprefix("export ") for line in export_lines(settings)]
     exported = wrapped_command(["export", *exports] if exports else [])
     return [*exported, *written, *lines, *others]

@@ -9,6 +9,9 @@ from kg.nouns.codec import NOT_IN_JSON, OR_NULL, Empty, JsonNoun, in_json
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 
+FIELDS = frozenset({SettingPlace.YAML, SettingPlace.CODE})
+"""Places of the fields of files and programs: a registry may know them as flags."""
+
 
 class Origin(StrEnum):
     """What a setting of a start configuration comes from."""

@@ -179,3 +179,33 @@ def test_a_limit_on_the_memory_that_nothing_keeps_is_infeasible(run: Any) -> Non
     )
     assert ran.code == 4
     assert (ran.json["start"]["fits"], ran.json["changes"], ran.json["unchecked_limits"]) == (False, [], [])
+
+
+TRAINED = ("--model", "llama-3-8b", "--phase", "training", "--hardware", "a100-sxm4-80gb", "--count", "4")
+
+
+def test_a_trainer_that_replicates_is_told_what_makes_it_fit(run: Any) -> None:
+    full = run("recommend", *TRAINED, "--software", "llamafactory", "--trait", "lora_rank=0", "--json").json
+    values = {item["key"]: item["value"] for item in full["start"]["settings"]}
+    assert values["finetuning_type"] == "full"
+    assert "ds_z3" in values["deepspeed"]
+    adapted = run("recommend", *TRAINED, "--software", "llamafactory")
+    assert "Assumed: adapters of rank 8 (LoRA)" in adapted.out
+    assert "llamafactory-cli train TASK.yaml bf16=true" in adapted.out
+    large = ("--model", "llama-3-70b", *TRAINED[2:])
+    ran = run("recommend", *large, "--software", "ms-swift", "--trait", "lora_rank=0")
+    assert ran.code == 4
+    assert "a device needs" in ran.err
+    assert run("recommend", *TRAINED, "--software", "verl").code == 3
+
+
+def test_a_script_of_a_trainer_keeps_what_it_says_in_its_own_words(run: Any, tmp_path: Path) -> None:
+    words = "--train_type full --torch_dtype bfloat16 --deepspeed zero3 --max_length 2048"
+    script = tmp_path / "sft.sh"
+    script.write_text(f"NPROC_PER_NODE=4 swift sft --model Qwen/Qwen2.5-7B {words}\n")
+    ran = run(
+        "recommend", "--from-command", script, *TRAINED[4:6], "--software", "ms-swift=3.9.0", "--json"
+    ).json
+    values = {item["key"]: item["value"] for item in ran["start"]["settings"]}
+    assert {"--train_type", "--deepspeed", "--max_length"} <= values.keys()
+    assert (values["--train_type"], values["--deepspeed"]) == ("full", "zero3")

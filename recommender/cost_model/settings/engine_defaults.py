@@ -23,8 +23,8 @@ def _engines() -> Mapping[str, Mapping[str, Sequence[tuple[str, float | str]]]]:
 
 
 @cache
-def _trainers() -> Mapping[str, Mapping[str, float | str]]:
-    """Settings of training by program, where they are not ours."""
+def trainers() -> Mapping[str, Mapping[str, float | str]]:
+    """Settings of training by program that are not ours: of those that share out what replicas hold."""
     rows = csv.DictReader(data.text("runtime/trainers.csv").splitlines())
     said = {row["program"]: [word.split("=") for word in row["settings"].split()] for row in rows}
     return {
@@ -46,10 +46,10 @@ def engine_defaults(
     """
     if phase == "training":
         told = {canonical_name(name): value for one in settings for name, value in one.items()}
-        is_divided = any(
-            told.get(name, 1) != 1 for name in _DIVIDING
-        ) and "zero_stage" not in _trainers().get(engine, {})
-        return PHASES[phase] if is_divided else {**PHASES[phase], **_trainers().get(engine, {})}
+        is_divided = any(told.get(name, 1) != 1 for name in _DIVIDING) and "zero_stage" not in trainers().get(
+            engine, {}
+        )
+        return PHASES[phase] if is_divided else {**PHASES[phase], **trainers().get(engine, {})}
     own = {name: _default(engine, version, name) for name in _engines().get(engine, ())}
     held = {name: value for name, value in own.items() if value is not None and name in PHASES[phase]}
     return {**PHASES[phase], **held}

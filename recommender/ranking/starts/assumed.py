@@ -10,6 +10,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import spelt
 from kg.terms.meanings import OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
+from recommender.cost_model.settings.engine_defaults import engine_defaults, trainers
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, flag_settings, spelt_settings
 from recommender.ranking.starts.lengths import PAGE, longest
@@ -56,6 +57,8 @@ def assumed_settings(
         priced["precision"] = PRECISION_NAMES.get(told, told)
     if framework in MEGATRON or framework == MINDFORMERS:
         facts = dict(_trained(layout, priced, framework))
+    elif framework in trainers():
+        facts = dict(_shared_out(situation, priced))
     elif framework in SERVED:
         facts = dict(_served(situation, priced))
     else:
@@ -114,6 +117,21 @@ def _trained(
         raise untold(framework, "lora_rank", int(float(str(rank))), "lora_rank")
     if settings.get("recompute") == "full":
         yield "recompute", "full"
+
+
+def _shared_out(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+    """What a trainer is told that replicates a model, or shares it out: what it does not do by itself."""
+    framework = situation.framework
+    usual = engine_defaults("training", framework.id, framework.version)
+    yield "precision", str(settings["precision"])
+    yield from _whole(settings, "micro_batch")
+    if (length := situation.number("seq_len")) is not None:
+        yield "seq_len", int(length)
+    if (rank := settings.get("lora_rank")) is not None and rank != usual["lora_rank"]:
+        yield "lora_rank", int(float(str(rank)))
+    for name in ("zero_stage", "recompute"):
+        if (value := settings.get(name)) is not None and value != usual[name]:
+            yield name, value if isinstance(value, str) else int(float(str(value)))
 
 
 def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from kg.terms.dialects import statement
 from kg.terms.purposes import QUANTISATION, plain_key
-from recommender.cost_model.settings.plans import canonical_name
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
 from recommender.ranking.starts.recipes.agreement import agreed_settings
 
@@ -105,7 +105,7 @@ class StartDraft:
 
 def trains_adapters(recipe: Recipe) -> bool:
     """Whether a recipe trains low-rank adapters (LoRA)."""
-    return any(canonical_name(plain_key(item.key)) == "lora_rank" for item in recipe.settings)
+    return bool(statement({item.key: item.value for item in recipe.settings}).facts.get("lora_rank"))
 
 
 def quantises(recipe: Recipe) -> bool:

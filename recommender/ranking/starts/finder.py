@@ -301,6 +301,8 @@ class StartFinder:
         if not options:
             smallest = smallest_fit(asked)
             if smallest is None or situation.devices is not None:
+                fit = fit_of_question(asked.question) if situation.is_training else None
+                draft.notes += [fit.words] if fit is not None else []
                 return self._unfit(draft, smallest, narrower_fit(asked))
             asked = on_devices(asked, smallest.layout.devices)
             options = layout_options(asked)

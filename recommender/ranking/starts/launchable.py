@@ -17,7 +17,7 @@ from kg.terms.purposes import Purpose, purpose
 from kg.terms.setting_conflicts import broken_conflicts, cure
 from kg.terms.successors import successors
 from recommender.ranking.paste import COMMANDS, carrying_flag, flag_objects, pasted, value_words
-from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,6 @@ _OF_OTHERS = re.compile(r"is unset|\bnot -")
 """In a conflict: what is missing."""
 _BELOW = re.compile(r"(--[\w-]+) < (--[\w-]+)")
 _PAIR = re.compile(r"\w+=[\w.-]+")
-_FIELDS = frozenset({SettingPlace.YAML, SettingPlace.CODE})
 
 
 def in_release(
@@ -112,7 +111,7 @@ def _taken(
     kept: list[PlanSetting] = []
     said: list[str] = []
     for item in settings:
-        place = None if item.where in _FIELDS else item.where
+        place = None if item.where in FIELDS else item.where
         found = release.look_up(item.key, place, suggest=False)
         why = _refused(item, found)
         if framework in COMMANDS and item.origin is not Origin.CURRENT:
@@ -217,7 +216,7 @@ def _raised(settings: Sequence[PlanSetting], conflict: str) -> PlanSetting | Non
 
 def _unread(settings: Sequence[PlanSetting], framework: str) -> list[PlanSetting]:
     """The settings of a command that its printed text does not give back, word by word."""
-    command = [item for item in settings if item.where not in _FIELDS and not item.file]
+    command = [item for item in settings if item.where not in FIELDS and not item.file]
     text = "\n".join((*pasted(command, framework), "true"))
     read = read_script(text).commands
     words = [word for one in read[:-1] for word in one.words]

@@ -75,6 +75,7 @@ class LayoutQuestion:
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
         apart: Whether replicas are engines of their own, as what runs now says.
+        shards: What is tried of how a trainer shares weights and states out; empty where that is settled.
     """
 
     question: Question
@@ -89,6 +90,7 @@ class LayoutQuestion:
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
     apart: bool = False
+    shards: tuple[Mapping[str, float], ...] = ()
 
     @property
     def domain(self) -> LayoutDomain:
@@ -230,13 +232,21 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
         return
     held = asked.question.settings.get("recompute")
     ways = (0.0, 2.0) if held is None else (float(CHOICES["recompute"].index(str(held))),)
-    for micro, recompute in itertools.product((fixed,) if fixed else MICRO_BATCHES, ways):
+    shards = asked.shards if replicas > 1 else ()
+    for micro, recompute, shard in itertools.product(
+        (fixed,) if fixed else MICRO_BATCHES, ways, shards or ({},)
+    ):
         turns = max(
             stated / (micro * replicas) if stated else 2 ** round(math.log2(target / (micro * replicas))), 1
         )
         if turns % 1:
             continue
-        yield {"micro_batch": micro, "global_batch": micro * replicas * turns, "recompute": recompute}
+        yield {
+            "micro_batch": micro,
+            "global_batch": micro * replicas * turns,
+            "recompute": recompute,
+            **shard,
+        }
 
 
 def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSizes) -> Iterator[PricedStep]:

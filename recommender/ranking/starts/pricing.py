@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import DEGREES
+from kg.terms.dialects import spelt
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import QUANTISATION, plain_key
-from recommender.cost_model.assumed import USUAL_LENGTH, assumed_precision, assumed_sequence, task_lengths
+from recommender.cost_model.assumed import (
+    USUAL_LENGTH,
+    assumed_adapters,
+    assumed_precision,
+    assumed_sequence,
+    task_lengths,
+)
 from recommender.cost_model.layout_domain import fullest
 from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
+from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, not_modelled
@@ -102,6 +110,7 @@ def layout_question(
         apart=bool(degrees)
         and situation.framework.id == "sglang"
         and not situation.splits_attention(anew=False),
+        shards=() if is_network or not situation.is_training else _shards(draft, settings),
     )
 
 
@@ -190,14 +199,31 @@ def _load(draft: StartDraft, devices: int) -> float | None:
 
 def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     """What recipes of training agree on, and a length where none is stated."""
-    said = translate({item.key: item.value for item in draft.agreed}, "training").settings
-    for name in _OF_START & said.keys():
-        settings.setdefault(name, said[name])
-    settings.setdefault("zero_stage", 1)
+    own = trainers().get(draft.situation.framework.id)
+    if own is None:
+        said = translate({item.key: item.value for item in draft.agreed}, "training").settings
+        for name in _OF_START & said.keys():
+            settings.setdefault(name, said[name])
+        settings.setdefault("zero_stage", 1)
+    elif (rank := own.get("lora_rank")) and settings.setdefault("lora_rank", rank) is rank:
+        draft.assumed.append(assumed_adapters(int(rank)))
     if "seq_len" not in settings:
         length = min(USUAL_LENGTH, draft.situation.model.most_tokens or USUAL_LENGTH)
         settings["seq_len"] = length
         draft.assumed.append(assumed_sequence(length))
+
+
+def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str, float], ...]:
+    """How a trainer that replicates a model may share it out: not at all, or by the stages of ZeRO.
+
+    What is shared out has weights in float32 beside those in 16 bit (DeepSpeed, FSDP of accelerate).
+    """
+    framework, release = draft.situation.framework.id, draft.situation.framework.version
+    own = trainers().get(framework)
+    if own is None or "zero_stage" in settings or "zero_stage" in own:
+        return ()
+    stages = [stage for stage in (2, 3) if spelt("zero_stage", framework, release, stage)]
+    return ({}, *({"zero_stage": float(stage), "pure_bf16": 0.0} for stage in stages))
 
 
 def _of_every_layout(draft: StartDraft, question: Question) -> Mapping[str, object]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.applicability.question_facts import table_bytes
 from recommender.cost_model.assumed import assumed_by_price
+from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.workloads.memory_fit import least_bytes
 from recommender.ranking.starts.layout_options import LIMITED
 
@@ -75,7 +76,8 @@ def tables_beyond_memory(problem: Problem, sizes: Mapping[str, Value], tree: Har
 
 def is_judged(asked: LayoutQuestion) -> bool:
     """Whether it is known what a device holds: a program may shard a model where nothing here models it."""
-    return asked.splits or not asked.question.model.layers or asked.question.machine.count == 1
+    is_known = asked.splits or asked.question.engine in trainers()
+    return is_known or not asked.question.model.layers or asked.question.machine.count == 1
 
 
 def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:

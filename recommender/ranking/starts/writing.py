@@ -16,8 +16,8 @@ from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.measured.best_case import case_settings, runs_of, told
 from recommender.ranking.model_traits import accuracy_in
-from recommender.ranking.paste import UNNAMED
-from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.paste import OVERRIDING, UNNAMED
+from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings, one_queue, untold
 from recommender.ranking.starts.draft import IN_THE_START
@@ -129,7 +129,7 @@ def written(
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release())
     settings = with_current(settings, situation, screen, is_divided=is_anew)
-    settings = [*with_own_sizes(settings, situation, layout)]
+    settings = _in_one_form([*with_own_sizes(settings, situation, layout)], situation)
     settings += one_queue(situation, layout, settings)
     settings = list(switched(settings, screen.release()))
     checkpoint = _checkpoint(settings, chosen, draft)
@@ -206,7 +206,7 @@ def _further_than(
         if plain in present or company.is_avoided(plain, present):
             continue
         if release is not None:
-            taken = release.look_up(item.key, item.where)
+            taken = release.look_up(item.key, None if item.where in FIELDS else item.where)
             if not taken.usable or is_default(taken, item.value, screen.situation.facts):
                 continue
             begun = {one.key: one.value for one in [*settings, *found]}
@@ -282,6 +282,20 @@ def with_current(
         shown = True if is_off else value
         found.append(PlanSetting(where=place, key=key, file=file, value=shown, origin=Origin.CURRENT))
     return found
+
+
+def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list[PlanSetting]:
+    """The settings of a trainer that takes a file or flags: as the script writes them, else as fields."""
+    if situation.framework.id not in OVERRIDING:
+        return settings
+    is_flagged = any(situation.written(name).startswith("--") for name in situation.current or {})
+    place, dashes = (SettingPlace.FLAG, "--") if is_flagged else (SettingPlace.YAML, "")
+    return [
+        item
+        if item.where is SettingPlace.ENV
+        else replace(item, where=place, key=f"{dashes}{item.key.lstrip('-')}", file="")
+        for item in settings
+    ]
 
 
 def _is_ours(name: str, situation: StartSituation, screen: Screen) -> bool:

@@ -115,6 +115,13 @@ def test_the_beginning_of_one_flag_is_that_flag(toy: SettingRegistry) -> None:
     assert toy.at("2.0").look_up("--").standing is Standing.UNKNOWN
 
 
+def test_a_flag_of_a_program_beneath_is_no_abbreviation_of_one_above() -> None:
+    found = registry("ms-swift").at().look_up("--deepspeed", SettingPlace.FLAG)  # one parser has both
+    assert found.setting is not None
+    assert (found.setting.key, found.setting.software) == ("--deepspeed", "transformers")
+    assert registry("ms-swift").at().look_up("--deepspeed_autotp").abbreviation
+
+
 def test_values_are_those_of_the_release(toy: SettingRegistry) -> None:
     found = toy.at("1.0").look_up("--ring").setting
     assert found is not None

@@ -148,3 +148,12 @@ def test_a_switch_that_is_off_is_written_by_the_flag_that_switches_it_off() -> N
     )
     assert flag_words([replace(off, negation="--no-enable-prefix-caching")]) == ["--no-enable-prefix-caching"]
     assert flag_words([off]) == ["--enable-prefix-caching false"]
+
+
+def test_fields_of_a_trainer_are_laid_over_those_of_its_file() -> None:
+    field = replace(
+        setting("per_device_train_batch_size", 2), where=SettingPlace.YAML, file="the task's YAML"
+    )
+    words = words_of(pasted([field, replace(field, key="bf16", value=True)], "llama-factory"))
+    assert words == ["llamafactory-cli", "train", "TASK.yaml", "per_device_train_batch_size=2", "bf16=true"]
+    assert words_of(pasted([setting("--bf16")], "llama-factory")) == ["llamafactory-cli", "train", "--bf16"]

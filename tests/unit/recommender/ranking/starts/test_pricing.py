@@ -152,3 +152,35 @@ def test_what_prefills_alone_writes_one_token(shipped: Workspace) -> None:
     assert made is not None
     assert made.question.settings["output_len"] == 1
     assert "answers of 1 token (prefill)" in [fact.words for fact in first.assumed]
+
+
+@pytest.mark.parametrize(
+    ("program", "stages"),
+    [
+        ("transformers", [None, 2.0, 3.0]),
+        ("ms-swift", [None, 2.0, 3.0]),
+        ("torchtune", []),
+        ("mindspeed-llm", []),
+    ],
+)
+def test_a_trainer_that_replicates_may_share_out_what_replicas_hold(
+    shipped: Workspace, program: str, stages: list[float | None]
+) -> None:
+    made = asked(shipped, draft(), phase="training", software={program: ""})
+    assert made is not None
+    assert [one.get("zero_stage") for one in made.shards] == stages
+    assert (made.question.settings.get("zero_stage") == 1) == (program == "mindspeed-llm")
+    told = asked(shipped, draft(), phase="training", software={program: ""}, current={"zero_stage": 3})
+    assert told is not None
+    assert told.shards == ()
+
+
+def test_a_trainer_of_adapters_trains_them_unless_told(shipped: Workspace) -> None:
+    begun = draft()
+    made = asked(shipped, begun, phase="training", software={"llama-factory": ""})
+    assert made is not None
+    assert made.question.settings["lora_rank"] == 8
+    assert [fact.name for fact in begun.assumed] == ["traits.lora_rank", "shape.seq_len"]
+    full = asked(shipped, draft(), phase="training", software={"llama-factory": ""}, traits={"lora_rank": 0})
+    assert full is not None
+    assert full.question.settings["lora_rank"] == 0
