@@ -278,6 +278,8 @@ def _number(store: GraphStore, identifier: str, fact: str) -> float | None:
 def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str, ...]:
     """Return the ids of the models whose facts agree with all given sizes, the plainest names first.
 
+    Those of text alone come before those that see or hear, whose language part has the sizes of another.
+
     Args:
         store: The graph.
         sizes: Facts by name, such as ``hidden_size``; other names are passed over.
@@ -288,7 +290,7 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
     if any(not isinstance(sizes.get(name), int) for name in DECISIVE):
         return ()
     given = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
-    models: list[str] = []
+    models: dict[str, bool] = {}
     wanted = Literal(int(str(sizes[DECISIVE[0]])))
     for node in nodes.subjects(store, named("property", DECISIVE[0]), wanted):
         if not node.value.startswith(_MODELS):
@@ -304,8 +306,9 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
                 isinstance(words, int) and isinstance(told, int) and not 0 <= told - words < MOST_PADDING
             )
             if not is_other:
-                models.append(name_of(node))
-    return tuple(sorted(models, key=lambda name: (name.count("-"), name)))
+                kinds = (value_of(one) for one in nodes.literals(store, node, TG.ARCHITECTURE))
+                models[name_of(node)] = "multimodal" in kinds
+    return tuple(sorted(models, key=lambda name: (models[name], name.count("-"), name)))
 
 
 def _fact(store: GraphStore, node: NamedNode, name: str) -> object:

@@ -23,8 +23,10 @@ def test_one_program_on_one_chip(run: Any) -> None:
     (row,) = run("support", "SGLang", "H200", "--json").json["support"]
     assert (row["program"], row["chip"], row["level"]) == ("sglang", "h200", "recipe")
     (row,) = run("support", "llamafactory", "910B3", "--json").json["support"]
+    assert (row["level"], row["modelled"], row["launches_read"]) == ("recipe", True, True)
+    (row,) = run("support", "verl", "910B3", "--json").json["support"]
     assert (row["level"], row["modelled"], row["launches_read"]) == ("recipe", False, True)
-    assert "read only" in run("support", "deepspeed", "h100-sxm").out
+    assert "read only" in run("support", "axolotl", "h100-sxm").out
 
 
 def test_what_is_not_known_is_refused_by_name(run: Any) -> None:

@@ -15,6 +15,7 @@ from kg.terms.setting_registry import registry, softwares
 from kg.triples.names import normalise
 from kg.triples.serialisation import all_of
 from recommender.applicability.programs import program_names, unmodelled
+from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.ranking.starts.layout_flags import SPLITTING
 
 if TYPE_CHECKING:
@@ -159,6 +160,7 @@ def _row(
 
     facts = tree.facts(chip)
     is_there = framework is None or bool({*framework.hardware} & {*tree.path(chip), chip})
+    is_trainer = framework is not None and phase == _TRAINING
     is_priced = any(name != chip for name in tree.below(chip)) or all(name in facts for name in _PRICED)
     return ProgramSupport(
         program=program,
@@ -166,7 +168,9 @@ def _row(
         chip=chip,
         cases=counted(measured),
         recipes=counted(published),
-        is_modelled=program in SPLITTING and is_priced and is_there,
+        is_modelled=(program in SPLITTING or (is_trainer and program in trainers()))
+        and is_priced
+        and is_there,
         is_read=program in program_signs(),
         settings=registry(program).releases[-1] if program in softwares() else "",
     )

@@ -191,7 +191,7 @@ def test_a_name_that_may_be_the_models_chooses_among_sizes(
 def test_no_launch_is_a_fault_with_what_is_known() -> None:
     with pytest.raises(InputError, match="no launch") as fault:
         read_launch("ls -la\npython plot.py --x 1", "c.sh")
-    assert "megatron-lm" in fault.value.hint
+    assert "tunegraph support" in fault.value.hint
     assert "vllm" in fault.value.hint
 
 

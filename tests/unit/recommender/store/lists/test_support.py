@@ -27,7 +27,7 @@ def test_phases_are_those_that_a_program_is_for() -> None:
     assert phases_of("deepspeed", {}) == ["training"]
     assert phases_of("lmdeploy", {}) == ["serving"]
     assert phases_of("torchrec", {}) == ["training"]
-    assert phases_of("transformers", {}) == ["training", "serving"]
+    assert phases_of("diffusers", {}) == ["training", "serving"]
 
 
 def test_evidence_of_a_vendor_is_none_of_its_chips(shipped: Workspace) -> None:
