@@ -24,7 +24,7 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import layout_settings, spelt_settings
-from recommender.ranking.starts.layout_options import SHORTEST, expected_of
+from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, expected_of
 from recommender.ranking.starts.lengths import longest, stretched_positions
 from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
@@ -98,7 +98,9 @@ def written(
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
         if situation.at_once is None:  # what is told is let in, also where some of it waits
             load = min(load, at_once) if load else None
-    load = load or (at_once if situation.problem.objective.metric in SHORTEST else None)
+    problem = situation.problem
+    is_timed = problem.objective.metric in SHORTEST or any(one.metric in LIMITED for one in problem.limits)
+    load = load or (at_once if is_timed else None)
     settings += [
         _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
         for item in draft.agreed

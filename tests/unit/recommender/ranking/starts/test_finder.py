@@ -221,6 +221,9 @@ def test_a_limit_that_the_first_layout_breaks_moves_it_back(shipped: Workspace) 
     limited = starts(shipped, count=8, limits=[f"tpot<={limit}s"])
     kept = next(item.value for item in limited.first.expected if item.metric == "tpot")
     assert kept <= limit
+    [seats] = [item.value for item in limited.first.settings if item.key == "--max-num-seqs"]
+    assert limited.price is not None  # the load is found, and what is let in is that load
+    assert float(str(seats)) == limited.price.settings["batch"]
 
 
 def test_a_recipe_for_latency_sets_no_load(shipped: Workspace) -> None:
