@@ -4,31 +4,27 @@
 drawn loads (``tools/oracle/scheduling.py``); each row has the time of a step as a function of what it holds. Nothing is
 fitted to it, so a seed draws nothing but requests, and with ``--quick`` the rows. Beside one another:
 
-* ``closed_form``: the composition of the answers of today (``recommender.cost_model.workloads.serving_flow``) gets that
+* ``answers``: the composition of the answers of today (``recommender.cost_model.workloads.serving_flow``), in which TTFT
+  and late tokens of users who wait are replayed and all else are closed forms, gets that
   function instead of its operators, and what a user knows of the load: lengths, users or rate, limits of the engine,
-  drafts with their mean acceptance, the share of the prompts that is shared. It knows no blocks.
-* ``loop``: the replay (``benchmarks.scheduler``) of the very requests of the row.
-* ``loop_other_requests``: the same with others, drawn alike: what not knowing the requests costs.
+  drafts with their mean acceptance, the share of the prompts that is shared, how far lengths differ. It knows no blocks.
 
 Errors are absolute, of a figure over the table's; the wait for what cannot be answered is infinitely wrong.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks import harness
-from benchmarks.scheduler.load import LoopSettings
-from benchmarks.scheduler.replay import replay
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.settings.plans import SERVING, columns
 from recommender.cost_model.workloads.serving_flow import StepTimes, serving_flow, step_plan
 from tools.oracle.scheduling import TABLE, read_table
-from tools.oracle.serving_load import KINDS, ServingLoad, requests_of
+from tools.oracle.serving_load import KINDS, ServingLoad
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,35 +61,6 @@ def closed_form(loads: Sequence[ServingLoad], *, mixed: bool = True) -> dict[str
     }
 
 
-def looped(loads: Sequence[ServingLoad]) -> dict[str, Floats]:
-    """The figures of the replay."""
-    figures = [_looped(load) for load in loads]
-    return {name: np.array([one[name] for one in figures]) for name in GOALS}
-
-
-def _looped(load: ServingLoad) -> dict[str, float]:
-    settings = LoopSettings(
-        users=load.users,
-        warm=load.warm,
-        measured=load.requests,
-        seats=load.max_num_seqs,
-        room=load.max_num_batched_tokens,
-        blocks=load.blocks,
-        prefix_caching=bool(load.prefix_caching),
-        acceptance=load.acceptance,
-        async_scheduling=bool(load.async_scheduling),
-        engines=load.engines,
-        lockstep=load.lockstep,
-        host_s=load.host_s,
-        seed=load.seed,
-    )
-
-    def step_time(tokens: float, context: Floats, pairs: float) -> Floats:
-        return load.step_s + load.token_s * tokens + load.context_s * context + load.pair_s * pairs
-
-    return replay(settings, requests_of(load), step_time)
-
-
 def _settings(load: ServingLoad) -> dict[str, object]:
     """A load as a user tells it to the cost model."""
     at_once = (
@@ -111,6 +78,7 @@ def _settings(load: ServingLoad) -> dict[str, object]:
         "speculative_tokens": load.drafts,
         "acceptance": accepted_share(load.acceptance),
         "async_scheduling": load.async_scheduling,
+        "length_spread": load.spread,
     }
 
 
@@ -178,12 +146,9 @@ def main() -> None:
         places = range(0, count, 5) if run.all else sorted(run.random().sample(range(count), count // 5))
         rows = [rows[place] for place in places]
     loads = [load for load, _ in rows]
-    others = [dataclasses.replace(load, seed=load.seed + 1 + run.seed) for load in loads]
     mixed = "sglang" not in run.known.name
     said = {
-        "closed_form": closed_form(loads, mixed=mixed),
-        "loop": looped(loads),
-        "loop_other_requests": looped(others),
+        "answers": closed_form(loads, mixed=mixed),
     }
     kinds = np.array([load.kind for load in loads])
     is_open = np.array([load.rate > 0 for load in loads])

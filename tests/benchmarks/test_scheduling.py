@@ -10,13 +10,11 @@ from benchmarks.cost_models.scheduling import (
     accepted_share,
     closed_form,
     errors_of,
-    looped,
     summary,
 )
 from tests.unit.tools.oracle.loads import GreedyEngine, load_of
 from tools.oracle.engine_fleet import EngineFleet
 from tools.oracle.scheduling import TABLE, read_table
-from tools.oracle.serving_load import KINDS
 
 
 def test_one_user_is_composed_as_the_engine_serves_it() -> None:
@@ -62,11 +60,10 @@ def test_accepted_drafts_are_shares_of_all_that_are_drafted() -> None:
     assert accepted_share(()) == 0.0
 
 
-def test_the_loop_keeps_the_goals_on_rows_of_every_kind() -> None:
-    rows = read_table(TABLE)[::25]  # two of each kind
-    errors = errors_of(looped([load for load, _ in rows]), rows)
-    everything = np.ones(len(rows), dtype=bool)
-    assert len(rows) == 2 * len(KINDS)
-    for name, figures in summary(errors, everything).items():
-        assert float(str(figures["median"])) < 1, name
-        assert float(str(figures["within_goal"])) > 0.9, name
+def test_loads_of_one_engine_are_near_what_its_scheduler_makes_of_them() -> None:
+    """Answers replay users who wait: the first token within 10 % in the median."""
+    kinds = {"plain", "chunked", "prefix"}
+    rows = [row for row in read_table(TABLE)[::2] if row[0].kind in kinds and not row[0].rate]
+    errors = errors_of(closed_form([one for one, _ in rows]), rows)
+    for name, most in (("ttft_p50", 0.10), ("ttft_p99", 0.15), ("tpot_p99", 0.08)):
+        assert np.nanmedian(errors[name]) < most, name

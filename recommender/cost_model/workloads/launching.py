@@ -65,7 +65,7 @@ def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -
         finished: Requests that a step finishes in the mean; as many take their places.
     """
     return np.maximum(
-        s["prefill_batch"], np.maximum(np.floor(np.minimum(finished, _room(s, device, fresh))), 1)
+        s["prefill_batch"], np.maximum(np.floor(np.minimum(finished, room_of(s, device) / fresh)), 1)
     )
 
 
@@ -79,18 +79,14 @@ def shared_us(launched: Floats, s: Columns, device: Device, fresh: Floats, toget
         fresh: Tokens of a request that no prefix holds.
         together: Requests of the pass whose device time is priced.
     """
-    most = np.minimum(np.floor(_room(s, device, fresh)), s["batch"])
+    most = np.minimum(np.floor(room_of(s, device) / fresh), s["batch"])
     return np.asarray(launched / np.maximum(most / together, 1))
 
 
-def _room(s: Columns, device: Device, fresh: Floats) -> Floats:
-    """Requests whose prefill a step has room for."""
-    return np.asarray(
-        np.where(
-            s["chunk"] > 0, s["chunk"], PHYSICS["step_room"] if device.ascend else PHYSICS["gpu_step_room"]
-        )
-        / fresh
-    )
+def room_of(s: Columns, device: Device) -> Floats:
+    """Tokens that a step has room for."""
+    open_ = PHYSICS["step_room"] if device.ascend else PHYSICS["gpu_step_room"]
+    return np.where(s["chunk"] > 0, s["chunk"], open_)
 
 
 def _kernel_us(device: Device) -> float:

@@ -256,13 +256,11 @@ def _hosted_us(model: ModelSizes, s: Columns, cached: Floats) -> Floats:
     """
     away = 1 - on_device(model, s)
     if np.any((away > 0) & (s["host_bandwidth"] <= 0)):
-        blocks = f"{away.max() * model.layers:.0f} of {model.layers:.0f}"
         raise MissingFactError(
-            f"{blocks} blocks run on the host, whose memory's speed is not known",
+            f"{away.max() * model.layers:.0f} of {model.layers:.0f} blocks run on the host, whose memory's speed is not known",
             hint="state it in bytes a second, as --set host_bandwidth=60e9, or put all blocks on the device",
         )
-    read = (weights(model, s) + cached) * away
-    return np.asarray(read / np.where(away > 0, s["host_bandwidth"], 1.0) * 1e6)
+    return np.asarray((weights(model, s) + cached) * away / np.maximum(s["host_bandwidth"], 1.0) * 1e6)
 
 
 def _host_fetch_us(device: Device, network: Network, bytes_: Floats, s: Columns) -> Floats:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from kg.terms.metrics import PERCENTILES
 from recommender.cost_model.settings.drafts import tokens_a_step
 from recommender.cost_model.settings.plans import CHOICES
-from recommender.cost_model.workloads.launching import come_together
+from recommender.cost_model.workloads.launching import come_together, room_of
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
+from recommender.cost_model.workloads.replay import Scheduled, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,8 @@ Floats = NDArray[np.float64]
 
 LEAST_S = 1e-9
 """Of a pass that costs a step nothing: what prefills it is read and launched for the decode step anyway."""
+MOST_REPLAYED, MOST_USERS = 256, 1024
+"""Configurations that are replayed, those with the most throughput, and users of an engine; a choice."""
 ROUNDS = 12
 """After which the number of running requests stands still."""
 
@@ -44,6 +47,7 @@ class StepPlan:
         chunk: Those of them that one pass prefills.
         count: Passes of a prefill.
         together: Requests that are prefilled in one pass.
+        room: Tokens of a step.
     """
 
     tokens: Floats
@@ -52,6 +56,7 @@ class StepPlan:
     chunk: Floats
     count: Floats
     together: Floats
+    room: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +93,7 @@ def step_plan(s: Columns, device: Device) -> StepPlan:
         chunk=chunk,
         count=np.ceil(fresh / chunk),
         together=come_together(s, device, fresh, s["batch"] / steps),
+        room=room_of(s, device),
     )
 
 
@@ -151,14 +157,21 @@ def serving_flow(
     others_s, coming = np.where(apart, 0.0, pass_s * passes), flowing / dp * first_s
     tails = {}
     for name, share in PERCENTILES.items():
-        met_s = seated + others_s * _met_at_worst(s, coming, share)
+        met_s = seated + others_s * (coming + NormalDist().inv_cdf(share) * np.sqrt(coming))
         tails[f"ttft_{name}_s"] = first_s + np.where(rate > 0, longest_waiting_s(*queue, share), met_s)
         late = np.where(apart, 0.0, _late(running * in_step, share))
         tails[f"tpot_{name}_s"] = tpot + late * busy_s / produced
     output = produced * flowing
+    seen = {"ttft_s": ttft, "tpot_s": tpot, **tails}
+    users = np.ceil(np.where(s["concurrency"] > 0, s["concurrency"] / dp, batch))
+    loop = np.nonzero((rate <= 0) & ~apart & (in_step <= 1) & (pp <= 1) & (users <= MOST_USERS))[0]
+    if len(loop):
+        token_s = np.maximum(busy_s / passes - base_s, LEAST_S) * passes / plan.fresh
+        rows = loop[np.argsort(-output[loop], kind="stable")[:MOST_REPLAYED]]
+        seen = _with_replay(seen, s, plan, users, (base_s, (step_s - base_s) / batch, token_s), rows)
     return output, {
-        "ttft_s": ttft,
-        "tpot_s": tpot,
+        **seen,
+        "first_s": first_s,
         "prefill_s": prefill_s,
         "kv_transfer_s": transfer_s,
         "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,
@@ -166,9 +179,39 @@ def serving_flow(
         "prefill_share": busy_s / (busy_s + steps * step_s),
         "load": load,
         "tokens_per_step": plan.tokens,
-        "request_s": ttft + produced * tpot,
-        **tails,
+        "request_s": seen["ttft_s"] + produced * tpot,
     }
+
+
+def _with_replay(
+    seen: Mapping[str, Floats],
+    s: Columns,
+    plan: StepPlan,
+    users: Floats,
+    times: tuple[Floats, Floats, Floats],
+    rows: NDArray[np.int64],
+) -> dict[str, Floats]:
+    """The times that users see, where some rows are replayed: all but the mean time of a token."""
+    asked = {
+        **dict(zip(("base_s", "sequence_s", "token_s"), times, strict=True)),
+        "users": users,
+        "seats": s["batch"],
+        "room": np.maximum(plan.room, plan.fresh * (s["chunk"] <= 0)),
+        "fresh": plan.fresh,
+        "whole": s["chunk"] <= 0,
+        "steps": np.maximum(s["output_len"] - 1, 0.0) / plan.tokens,
+        "verified": 1 + s["speculative_tokens"],
+        "spread": s["length_spread"],
+        "ahead": s["async_scheduling"] > 0,
+        "mixed": s["mixed_steps"] > 0,
+    }
+    found = replayed(Scheduled(**{name: values[rows] for name, values in asked.items()}))
+    mean, replaced = seen["tpot_s"], {name: values.copy() for name, values in seen.items()}
+    for name in seen.keys() - {"tpot_s"}:
+        late = np.maximum(found[name] / plan.tokens[rows], mean[rows])
+        said = found[name] if name.startswith("ttft") else late
+        replaced[name][rows] = np.where(np.isnan(said), seen[name][rows], said)
+    return replaced
 
 
 def is_apart(s: Columns) -> NDArray[np.bool_]:
@@ -192,24 +235,6 @@ def _late(batch: Floats, share: float) -> Floats:
     """Prefills of others beyond their mean that a share of the answers stays within; they come at random."""
     others = np.maximum(batch - 1, 0.0)
     return np.maximum(NormalDist().inv_cdf(share) * np.sqrt(others), others > 0)
-
-
-def _met_at_worst(s: Columns, coming: Floats, share: float) -> Floats:
-    """Prompts of others that a share meets at most where users send the next when one is answered.
-
-    Between as many as come at random and those of all the others: users who began together stay together
-    the longer, the more alike their answers are (``benchmarks/cost_models/scheduling.py``).
-
-    Args:
-        s: Checked columns.
-        coming: Requests that come to an engine while a prompt is prefilled, in the mean.
-        share: Of the requests.
-    """
-    users = np.where(s["concurrency"] > 0, np.ceil(s["concurrency"] / s["data_parallel"]), s["batch"])
-    others = np.maximum(np.minimum(users, s["batch"]) - 1, 0.0)
-    return np.asarray(
-        np.sqrt(np.minimum(coming + NormalDist().inv_cdf(share) * np.sqrt(coming), others) * others)
-    )
 
 
 def _pace(s: Columns, prefill_s: Floats, decode_s: Floats) -> tuple[Floats, Floats, Floats]:

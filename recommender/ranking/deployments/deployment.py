@@ -127,7 +127,7 @@ def _rated(question: Question, framework: str, option: PricedStep, role: str) ->
         float(str(question.settings.get(name, SERVING[name]))) for name in ("input_len", "output_len")
     )
     at_once = float(str(option.settings["batch"])) * layout.dp
-    first_s = 0.0 if role == DECODE else results["ttft_s"]
+    first_s = 0.0 if role == DECODE else results["first_s"]
     token_s = 0.0 if role == PREFILL else results["tpot_s"]
     request_s = first_s + answer * token_s
     requests = results["throughput"] / answer

@@ -33,8 +33,9 @@ def flow(
 
 def test_one_sequence_takes_its_prefill_and_its_steps() -> None:
     alone = flow()
-    assert alone["ttft_s"] == alone["ttft_p99_s"] == 0.2
-    assert alone["tpot_s"] == alone["tpot_p99_s"] == 0.01
+    assert alone["ttft_s"] == pytest.approx(0.2)
+    assert alone["ttft_p99_s"] == pytest.approx(0.2)
+    assert alone["tpot_s"] == pytest.approx(alone["tpot_p99_s"]) == 0.01
     assert alone["throughput"] == pytest.approx(100 / (0.2 + 100 * 0.01))
 
 
@@ -57,7 +58,7 @@ def test_a_prefill_holds_up_all_engines_that_step_together() -> None:
 
 def test_no_more_is_answered_than_is_in_flight() -> None:
     full, few = flow(batch=8), flow(batch=8, concurrency=2)
-    assert few["throughput"] == pytest.approx(100 * 2 / (few["ttft_s"] + 100 * few["tpot_s"]))
+    assert few["throughput"] == pytest.approx(100 * 2 / (few["first_s"] + 100 * few["tpot_s"]))
     assert few["throughput"] < full["throughput"]
 
 
@@ -86,7 +87,7 @@ def test_users_beyond_the_seats_wait_for_one_of_them() -> None:
     seated, queued = (flow(batch=8, concurrency=users) for users in (8, 24))
     turn = 24 / queued["throughput"] * 100
     assert queued["throughput"] == pytest.approx(seated["throughput"], rel=0.05)
-    assert queued["ttft_s"] == pytest.approx(turn - 100 * queued["tpot_s"])
+    assert queued["ttft_s"] == pytest.approx(turn - 100 * queued["tpot_s"], rel=0.15)  # a median
     assert queued["ttft_s"] > 2 * seated["ttft_s"]
 
 
