@@ -257,8 +257,8 @@ def _hosted_us(model: ModelSizes, s: Columns, cached: Floats) -> Floats:
     away = 1 - on_device(model, s)
     if np.any((away > 0) & (s["host_bandwidth"] <= 0)):
         raise MissingFactError(
-            f"{away.max() * model.layers:.0f} of {model.layers:.0f} blocks run on the host, whose memory's speed is not known",
-            hint="state it in bytes a second, as --set host_bandwidth=60e9, or put all blocks on the device",
+            f"{away.max() * model.layers:.0f} of {model.layers:.0f} blocks run on the host of unknown speed",
+            hint="state its memory's, as --set host_bandwidth=60e9 (bytes/s), or put all blocks on the device",
         )
     return np.asarray((weights(model, s) + cached) * away / np.maximum(s["host_bandwidth"], 1.0) * 1e6)
 
