@@ -258,7 +258,7 @@ def _hosted_us(model: ModelSizes, s: Columns, cached: Floats) -> Floats:
     if np.any((away > 0) & (s["host_bandwidth"] <= 0)):
         raise MissingFactError(
             f"{away.max() * model.layers:.0f} of {model.layers:.0f} blocks run on the host of unknown speed",
-            hint="state its memory's, as --set host_bandwidth=60e9 (bytes/s), or put all blocks on the device",
+            hint="state its memory's, as --set host_bandwidth=60e9 (bytes/s), or put all on the device",
         )
     return np.asarray((weights(model, s) + cached) * away / np.maximum(s["host_bandwidth"], 1.0) * 1e6)
 
