@@ -232,6 +232,7 @@ def _counts_none(fault: FaultPattern, text: str) -> bool:
 
 def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
     last = max(lines, key=lambda line: line.last_number)
+    shown = lines[0].last if _counts_none(fault, lines[0].first) else lines[0].first
     values: dict[str, str] = {}
     for pattern in fault.patterns:
         values |= values_found(pattern, last.last) or {}
@@ -239,7 +240,7 @@ def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
         fault=fault,
         lines=tuple(sorted({number for line in lines for number in line.numbers})[:KEPT_LINES]),
         count=sum(line.count for line in lines),
-        first=lines[0].first.strip()[:MOST_TEXT],
+        first=shown.strip()[:MOST_TEXT],
         values=values,
         last=last.last_number,
         message=last.last.strip(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -46,7 +46,7 @@ class LogLine:
 
     head: bytes
     tail: bytes
-    numbers: list[int] = field(default_factory=list)
+    numbers: tuple[int, ...] = ()
     last_number: int = 0
     count: int = 0
     has_head: bool = False
@@ -114,7 +114,7 @@ def read_lines(
                     if kind.tells:
                         take(piece)
                     if kind.count < KEPT_LINES:
-                        kind.numbers.append(number)
+                        kind.numbers += (number,)
                     kind.count += 1
                     kind.last_number = number
                     kind.tail = piece

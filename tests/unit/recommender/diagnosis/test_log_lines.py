@@ -34,8 +34,8 @@ def lines(tmp_path: Path, content: bytes, taken: list[bytes] | None = None) -> l
 def test_lines_that_differ_in_digits_are_one_kind_with_its_first_and_last(tmp_path: Path) -> None:
     [step, end] = lines(tmp_path, b"".join(b"step %d loss 1.%d\n" % (n, n) for n in range(9)) + b"end\n")
     assert (step.first, step.last, step.count) == ("step 0 loss 1.0", "step 8 loss 1.8", 9)
-    assert (step.numbers, step.last_number) == ([1, 2, 3, 4, 5], 9)
-    assert (end.numbers, end.count) == ([10], 1)
+    assert (step.numbers, step.last_number) == ((1, 2, 3, 4, 5), 9)
+    assert (end.numbers, end.count) == ((10,), 1)
 
 
 def test_a_code_among_the_digits_makes_a_kind_of_its_own(tmp_path: Path) -> None:
@@ -51,9 +51,9 @@ def test_a_code_among_the_digits_makes_a_kind_of_its_own(tmp_path: Path) -> None
 def test_colours_are_taken_off_and_a_bar_that_is_written_over_is_each_of_its_states(tmp_path: Path) -> None:
     found = lines(tmp_path, b"\x1b[31mlost\x1b[0m\n 1%\r 2%\rdone\n\xff\xfe\n")
     assert [(line.first, line.numbers) for line in found[:3]] == [
-        ("lost", [1]),
-        (" 1%", [2, 2]),
-        ("done", [2]),
+        ("lost", (1,)),
+        (" 1%", (2, 2)),
+        ("done", (2,)),
     ]
 
 
