@@ -24,6 +24,8 @@ ID_LENGTH = 12
 LEAST_LOG_GAIN = 0.03
 """Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
 of the step hides it. A choice."""
+MEASURED = "measured here"
+"""How a configuration is known that was measured on the very question."""
 BASELINE = "the same without it"
 """What a gain is against where nothing else is named."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.gain import factor_text
+from recommender.ranking.change import MEASURED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ MOST_LETTERS = 108
 _LIKE = 0.005
 """Log gains that differ by less are called equal: half a per cent is below the noise of any measurement."""
 
+_CHOSEN = "nobody has published its gain: it is a choice that others made"
 _MEASURED = frozenset({"timed", "measured"})
 
 
@@ -92,12 +94,15 @@ def _why(answer: Answer, item: Change) -> Iterator[str]:
         yield "the cost model prices it above the start"
     elif _is_modelled(item):
         yield "a tile model on the facts of the device expects it to be among the fastest that fit"
+    elif item.tier == MEASURED:
+        yield f"it was measured on this very question: {item.title}"
     else:
         yield "similar problems had it among their best, or it is what their parameters say together"
     if item.gain is None and _is_modelled(item):
         yield "its gain is unknown: nothing was measured"
     elif item.gain is None:
-        yield "nobody has published its gain: it is a choice that others made"
+        alone = "nothing beside it was measured there: no gain is known"
+        yield alone if item.tier == MEASURED else _CHOSEN
     else:
         helps = "" if item.helps is None else f"; {item.helps:.0%} chance that it helps at all"
         yield f"expected {factor_text(item.gain)} against {item.baseline}{helps}"
@@ -148,7 +153,8 @@ def _change(answer: Answer, item: Change, other: Change | None) -> Iterator[str]
         if item.gain.expected - other.gain.expected > _LIKE:
             yield f"measured below {bar:.2f}x here, the next would lead"
     yield from item.conditions[:2]
-    if item.distance_class not in {"", "same_device"} or not _is_measured(item):
+    is_far = item.distance_class not in {"", "same_device"} or not _is_measured(item)
+    if is_far and item.tier != MEASURED:
         yield "a measurement on this very hardware would count for more than all of this"
     if item.strategy and not answer.problem.bottlenecks:
         yield "bottlenecks with their shares (--bottleneck NAME=SHARE) would bound the possible gain"

@@ -17,7 +17,7 @@ from kg.triples.finders import source_of_problem
 from recommender.ranking.cases.circumstances import circumstances
 from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.reference import CURRENT, reference_of
-from recommender.ranking.change import Change, Support, changes, recommendation_id
+from recommender.ranking.change import MEASURED, Change, Support, changes, recommendation_id
 from recommender.ranking.paste import plain_flags
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def _tier(own: TimedRow | None, *, is_timed: bool) -> str:
     """How a configuration is known: of its own table as the row became known."""
     if own is None:
         return "measured elsewhere" if is_timed else "documented"
-    return "measured here" if own.kind is Kind.MEASURED else "published"
+    return MEASURED if own.kind is Kind.MEASURED else "published"
 
 
 def _is_in(space: SearchSpace, configuration: Configuration) -> bool:
