@@ -209,3 +209,11 @@ def test_a_script_of_a_trainer_keeps_what_it_says_in_its_own_words(run: Any, tmp
     values = {item["key"]: item["value"] for item in ran["start"]["settings"]}
     assert {"--train_type", "--deepspeed", "--max_length"} <= values.keys()
     assert (values["--train_type"], values["--deepspeed"]) == ("full", "zero3")
+
+
+def test_a_server_is_told_the_length_that_its_cache_holds(run: Any) -> None:
+    small = ("recommend", "--model", "llama-3.1-8b", "--phase", "serving", "--hardware", "a10", "--json")
+    values = {item["key"]: item["value"] for item in run(*small).json["start"]["settings"]}
+    assert 4096 <= values["--max-model-len"] <= 40960  # 16 of 24 GB are weights; a token takes 128 KiB
+    large = run(*(word.replace("a10", "h200") for word in small)).json["start"]["settings"]
+    assert "--max-model-len" not in {item["key"] for item in large}

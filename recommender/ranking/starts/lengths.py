@@ -5,18 +5,27 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kg.errors import InfeasibleError
+import numpy as np
+
+from kg.errors import InfeasibleError, InputError
 from kg.nouns.setting import SettingPlace
-from recommender.cost_model.settings.plans import SERVING
+from recommender.cost_model.layout_domain import fullest
+from recommender.cost_model.settings.plans import PHASES, SERVING
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 if TYPE_CHECKING:
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
+    from recommender.cost_model.question import Question
     from recommender.ranking.starts.situation import StartSituation
 
 PAGE = 1024
 """Lengths are rounded up to this many tokens; a choice."""
+STEP, LARGE = 8192.0, 70 * 2**30
+"""Tokens of a step of a server that nobody bounds on devices of so many bytes, a quarter on smaller ones
+(vLLM, engine/arg_utils.py, ``get_batch_defaults``)."""
 MOST_STRETCHED = 4.0
 """Positions by YaRN over those of the model up to which a start stretches them: what Qwen documents of its
 models (https://qwen.readthedocs.io/en/latest/deployment/vllm.html, "Context Length")."""
@@ -36,6 +45,36 @@ def longest(situation: StartSituation) -> int | None:
         return None
     rounded, most = math.ceil(needed / PAGE) * PAGE, situation.model.most_tokens
     return most if most and needed <= most < rounded else rounded
+
+
+def startable(question: Question, layout: ParallelLayout, most: int, chunk: float | None) -> int | None:
+    """The longest sequence with which vLLM starts, where it would refuse what the model takes; else None.
+
+    It refuses to start where the cache does not hold one sequence of the longest length (vLLM,
+    ``check_enough_kv_cache_memory`` in v1/core/kv_cache_utils.py).
+
+    Args:
+        question: What is priced.
+        layout: How the work is divided.
+        most: Tokens that the model takes.
+        chunk: Tokens of a step; None for what the server takes unless told.
+    """
+    is_large = question.machine.device.memory_bytes >= LARGE
+    one = {"batch": 1.0, "chunk": chunk or (STEP if is_large else STEP / 4), "output_len": 1.0}
+    sizes = {**question.settings, **layout.degrees(PHASES["serving"]), **one}
+    room = USABLE_MEMORY * question.machine.device.memory_capacity
+    tried = [most, *range(most // PAGE * PAGE, 0, -PAGE)]
+    settings = [{**sizes, "input_len": length - 1.0} for length in tried]
+    try:
+        held = memory_bytes(
+            fullest(question.model, layout), "serving", settings, question.machine.count,
+            engine=question.engine, ascend=question.machine.device.ascend,
+        )  # fmt: skip
+    except InputError:
+        return None
+    needed = np.sum([*held.values()], axis=0)
+    fitting = next((length for length, size in zip(tried, needed, strict=True) if size <= room), most)
+    return None if fitting == most else fitting
 
 
 def are_stated(situation: StartSituation) -> bool:

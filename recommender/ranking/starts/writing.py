@@ -23,9 +23,9 @@ from recommender.ranking.starts.assumed import assumed_settings, one_queue, unto
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_choice import likeness
-from recommender.ranking.starts.layout_flags import layout_settings, spelt_settings
+from recommender.ranking.starts.layout_flags import VLLM, layout_settings, spelt_settings
 from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, expected_of
-from recommender.ranking.starts.lengths import longest, stretched_positions
+from recommender.ranking.starts.lengths import longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
@@ -133,6 +133,7 @@ def written(
     settings = with_current(settings, situation, screen, is_divided=is_anew)
     settings = _in_one_form([*with_own_sizes(settings, situation, layout)], situation)
     settings += one_queue(situation, layout, settings)
+    settings += _whole_sequences(draft, layout, settings)
     settings = list(switched(settings, screen.release()))
     checkpoint = _checkpoint(settings, chosen, draft)
     is_other = any(line.startswith(UNNAMED) for line in checkpoint)
@@ -156,6 +157,20 @@ def _shortens(item: AgreedSetting, situation: StartSituation) -> bool:
     meaning = meaning_of(item.key)
     is_length = meaning is not None and meaning.fact == "max_len"
     return is_length and situation.current is not None and longest(situation) is None
+
+
+def _whole_sequences(
+    draft: StartDraft, layout: ParallelLayout | None, settings: Sequence[PlanSetting]
+) -> list[PlanSetting]:
+    """The length that vLLM is told where its cache would not hold one sequence of what the model takes."""
+    situation, question = draft.situation, draft.question
+    most, told = situation.model.most_tokens, statement({item.key: item.value for item in settings}).facts
+    is_vllm = situation.framework.id in VLLM and not situation.is_training
+    if not (is_vllm and question and layout and most) or "max_len" in told or situation.current is not None:
+        return []
+    chunk = told.get("chunk")
+    length = startable(question, layout, most, float(chunk) if isinstance(chunk, int | float) else None)
+    return spelt_settings({"max_len": length}, situation.framework.id) if length else []
 
 
 def _redundant_experts(layout: ParallelLayout, situation: StartSituation) -> list[PlanSetting]:
