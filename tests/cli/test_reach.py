@@ -95,7 +95,7 @@ def environment(place: Path) -> dict[str, str]:
 
 def is_ours(path: str, place: Path) -> bool:
     return (path.startswith(f"{place}/") and not path.startswith(f"{place}/home/")) or path.startswith(
-        "/dev/"
+        ("/dev/", "/proc/self/task/")  # threads get their names there
     )
 
 
