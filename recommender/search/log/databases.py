@@ -30,7 +30,7 @@ _TABLES = (
 )
 """What Optuna would make anew, empty, where it is lost."""
 _HIDDEN = "***"
-_USER = re.compile(r"(://[^/?#:@]*):(.*)@")
+_USER = re.compile(r"(://[^/?#:@]*):(.{0,2000})@")
 _QUERY = re.compile(r"([?&](?:ssl)?(?:password|passwd|pwd)=)([^&\s#]*)", re.IGNORECASE)
 
 
