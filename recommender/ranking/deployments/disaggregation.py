@@ -190,7 +190,7 @@ def separation_change(problem: Problem, starts: Starts, apart: Disaggregation, v
         basis="modelled",
         tier="modelled",
         evidence=(why,),
-        order=(False, False, False, -gain.expected, 0.0, False, 0),
+        order=(False, False, False, -gain.expected, 0.0, 0.0, False, 0),
     )
 
 

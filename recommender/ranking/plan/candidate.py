@@ -104,6 +104,7 @@ def of_strategy(
     version: str,
     *,
     question: Question | None = None,
+    reach: float = 0.0,
 ) -> Change | None:
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
@@ -128,6 +129,7 @@ def of_strategy(
         not item.strategy.sets and not item.strategy.families,
         -expected * item.match.closeness,
         -(item.match.share or 0.0) * item.match.closeness,
+        -round(reach, 2),
         item.strategy.accuracy != "unchanged",
         place,
     )
@@ -195,7 +197,7 @@ def of_recipes(
         basis=basis,
         evidence=(support,),
         accuracy="unknown",
-        order=(True, False, False, -expected, 0.0, True, 0),
+        order=(True, False, False, -expected, 0.0, 0.0, True, 0),
     )
 
 

@@ -112,5 +112,5 @@ def _change(
         basis="modelled",
         tier="modelled",
         evidence=(why,),
-        order=(False, False, False, -gain.expected, 0.0, False, 0),
+        order=(False, False, False, -gain.expected, 0.0, 0.0, False, 0),
     )

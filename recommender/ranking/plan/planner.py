@@ -21,6 +21,7 @@ from recommender.ranking.plan.candidate import of_recipes, of_strategy, without_
 from recommender.ranking.plan.layout_change import layout_changes
 from recommender.ranking.plan.missed_limits import missed_limits
 from recommender.ranking.plan.plan import Plan
+from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan_setting import Origin, PlanSetting
@@ -200,6 +201,7 @@ class Planner:
         kind = problem.workload.kind.value
         facts = {key: _facts({item.key: item.value}, kind) for key, item in further.items()}
         candidates: list[Change] = []
+        reach = Reach(self.strategies.graph, starts.price)
         release = self.starts.release(starts.situation)
         for place, item in enumerate(ranked):
             for key in _places(item.strategy.sets, further):
@@ -214,6 +216,7 @@ class Planner:
                 begun,
                 self.version,
                 question=starts.question,
+                reach=reach.of(item.strategy),
             )
             if one is not None:
                 candidates.append(one if release is None else _undone(one, starts, release))
