@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import socket
-import uuid
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from kg.nouns.values import digest
@@ -92,11 +92,12 @@ class Watch:
 
 def _machine() -> str:
     """This machine, as a digest; containers that share its name but not its processes are others."""
-    try:
-        processes = str(Path("/proc/self/ns/pid").readlink())
-    except OSError:
-        processes = ""
-    return digest("machine", socket.gethostname(), uuid.getnode(), processes)[:12]
+    told = [socket.gethostname()]
+    with suppress(OSError):
+        told.append(Path("/etc/machine-id").read_text())
+    with suppress(OSError):
+        told.append(str(Path("/proc/self/ns/pid").readlink()))
+    return digest("machine", *told)[:12]
 
 
 def _birth(pid: int) -> str:
