@@ -2,13 +2,14 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from benchmarks.kinds.launches import SIZES
 from benchmarks.kinds.replies import Reply
 from benchmarks.kinds.situations import TRAINERS
 from kg.errors import UnknownEntityError
 from kg.terms.setting_registry import softwares
+from recommender.ranking.paste import OVERRIDING
 from tools.oracle.facts import facts
 from tools.oracle.judge import judge
 
@@ -37,6 +38,7 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
     except UnknownEntityError:
         return f"{program} {release} is no release that was read"
     argv, environment = pasted(reply.start.get("paste") or ())
+    argv = [*_fields_as_flags(program, argv)]
     sizes = reply.situation.listed.facts if reply.situation.listed and program in TRAINERS else {}
     argv += [word for name, flag in SIZES.items() if name in sizes for word in (flag, str(sizes[name]))]
     own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
@@ -44,7 +46,21 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
     own += _NEEDED.findall("\n".join(map(str, reply.content.get("notes") or ())))
     faults = judge(program, release, [_FILLED.get(word, word) for word in argv], environment)
     faults = tuple(fault for fault in faults if not (program in TRAINERS and fault.endswith(_UNNAMED)))
+    if program in OVERRIDING:  # its file states what is required
+        faults = tuple(fault for fault in faults if "arguments are required" not in fault)
     return "; ".join(fault for fault in faults if not any(key in fault for key in own))
+
+
+def _fields_as_flags(program: str, words: Sequence[str]) -> Iterator[str]:
+    """The words of a command that lays fields over those of its file, as flags; others as they are."""
+    command, file = OVERRIDING.get(program, ("", ""))
+    named = {*command.split(), *file.split()}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if command and sign and not word.startswith("-"):
+            yield from (f"--{name}", value)
+        elif word not in named:
+            yield word
 
 
 def pasted(lines: Sequence[str]) -> tuple[list[str], dict[str, str]]:

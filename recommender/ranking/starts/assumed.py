@@ -68,7 +68,7 @@ def assumed_settings(
     beside = {
         key: value for fact in facts for key, value in BESIDE.get(fact, {}).items() if framework in MEGATRON
     }
-    if facts.get("precision") == "fp8":
+    if facts.get("precision") == "fp8" and framework in MEGATRON:
         beside["--bf16"] = True  # what is not computed in eight bits
     return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(beside)
 
@@ -90,7 +90,7 @@ def one_queue(
 
 def untold(program: str, name: str, value: Value, fact: str) -> InputError:
     """The refusal of what a program has no setting for, naming who has."""
-    others = sorted(other for other in programs() if other != OWN and spelt(fact, other))
+    others = sorted(other for other in programs() if other != OWN and spelt(fact, other, value=value))
     is_load = not others or kinds()[fact] in OF_A_LOAD
     said = f"of the load it is told so: --shape {name}={value}"
     return InputError(
@@ -123,7 +123,10 @@ def _shared_out(situation: StartSituation, settings: Mapping[str, object]) -> It
     """What a trainer is told that replicates a model, or shares it out: what it does not do by itself."""
     framework = situation.framework
     usual = engine_defaults("training", framework.id, framework.version)
-    yield "precision", str(settings["precision"])
+    precision = str(settings["precision"])
+    if spelt("precision", framework.id, framework.version, precision) is None and precision != "bf16":
+        raise untold(framework.id, "precision", precision, "precision")
+    yield "precision", precision
     yield from _whole(settings, "micro_batch")
     if (length := situation.number("seq_len")) is not None:
         yield "seq_len", int(length)
