@@ -124,10 +124,11 @@ def test_training_scripts_are_priced_as_they_are_told_and_say_whether_they_fit(
     script.write_text(
         "trl sft --model_name_or_path meta-llama/Llama-2-70b-hf --max_length 2048", encoding="utf-8"
     )
-    whole = run("size", *asked)
+    assert "the fewest that hold it): it fits" in run("size", *asked).out
+    whole = run("size", *asked, "--count", 8)
     assert whole.code == 4
     assert "it does not fit, but" in whole.err
-    assert "it does not fit, but" in run("recommend", *asked).err
+    assert "it does not fit, but" in run("recommend", *asked, "--count", 8).err
 
 
 def test_the_size_of_a_training_is_that_of_the_layout_a_plan_begins_with(run: Any) -> None:
