@@ -89,7 +89,7 @@ def flip_often(place: Path, number: int, rng: Random, say: Callable[[str], None]
     return figures
 
 
-def _place(raw: bytes, rng: Random) -> tuple[int, str]:
+def _place(raw: bytes | bytearray, rng: Random) -> tuple[int, str]:
     """A place in a file, and the kind of its page in one of SQLite (https://sqlite.org/fileformat.html)."""
     if not raw.startswith(b"SQLite format 3\0"):
         return rng.randrange(len(raw)), ""
