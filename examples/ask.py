@@ -1,8 +1,8 @@
-"""Asks which configurations to try first for BERT-large on eight Ascend 910B3, and why the first of them."""
+"""Asks which configurations to try first for Qwen3-32B on four Ascend 910B3, and why the first of them."""
 
 import tunegraph
 
-QUESTION = {"model": "bert-large", "phase": "training", "hardware": "ascend-910b3", "count": 8}
+QUESTION = {"model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 4}
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,10 @@ CONSERVATIVE = "conservative-scheduler"
 DRAFTS, PREFILL = "drafts-rejected", "prefill-blocks-decode"
 FREE_KV = "free_kv_block_share"
 _SERVING = frozenset({"inference", "decode", "prefill", "serving"})
+
+
+_SAYS_MORE = re.compile(r"debug|verbos|log_?level", re.IGNORECASE)
+"""Settings by which a program tells more of what failed: no cure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +207,12 @@ def _take(
     message: tuple[int, str, Sequence[str]],
 ) -> None:
     number, text, patterns = message
-    if moves := MessageMoves(program, given).moves(text, reading.goes_on(number), patterns):
+    moves = [
+        move
+        for move in MessageMoves(program, given).moves(text, reading.goes_on(number), patterns)
+        if not _SAYS_MORE.search(move.key)
+    ]
+    if moves:
         found[number] = Cure(line=number, text=text[:MOST_TEXT], program=program, moves=tuple(moves))
 
 

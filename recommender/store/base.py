@@ -48,7 +48,7 @@ class Base:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise WorkspaceError(f"{path} is damaged: {error}", hint="restore the workspace") from None
-        if raw.get(DIGEST, digest) != digest:  # earlier programs wrote none
+        if not made.place and raw.get(DIGEST, digest) != digest:  # earlier programs wrote none, or another
             raise WorkspaceError(f"{path} is not what was written", hint="restore the workspace")
         return made
 

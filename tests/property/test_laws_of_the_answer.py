@@ -170,9 +170,9 @@ def test_the_facts_that_an_answer_lists_as_read_are_the_ones_that_decide(asked: 
 
 
 @pytest.mark.parametrize("law", PRICES)
-@sizes(few=25, many=600)
+@sizes(few=40, many=600)
 def test_one_situation_has_one_price(asked: AskedPanel, law: str, n: int) -> None:
-    least = 0 if law == "price of size" else n // 5  # which lists what no other beats
+    least = 0 if law == "price of size" else n // 6  # which lists what no other beats
     none_breaks(law, ((reply, asked.prices(reply)[law]) for reply in asked.replies(n)), least=least)
 
 
