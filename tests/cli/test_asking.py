@@ -217,3 +217,21 @@ def test_a_server_is_told_the_length_that_its_cache_holds(run: Any) -> None:
     assert 4096 <= values["--max-model-len"] <= 40960  # 16 of 24 GB are weights; a token takes 128 KiB
     large = run(*(word.replace("a10", "h200") for word in small)).json["start"]["settings"]
     assert "--max-model-len" not in {item["key"] for item in large}
+
+
+def test_only_a_told_number_format_is_refused_by_a_trainer(run: Any) -> None:
+    old = (
+        "--model",
+        "llama-3-8b",
+        "--phase",
+        "training",
+        "--hardware",
+        "tesla-v100s-pcie-32gb",
+        "--count",
+        "32",
+    )
+    asked = run("recommend", *old, "--software", "torchtitan")
+    assert asked.code == 0  # a V100 computes no bfloat16, and torchtitan is told no other
+    new = (*old[:5], "h100-sxm", *old[6:])
+    told = run("recommend", *new, "--software", "torchtitan", "--precision", "fp8")
+    assert (told.code, "torchtitan has no setting that says precision=fp8" in told.err) == (2, True)

@@ -124,7 +124,8 @@ def _shared_out(situation: StartSituation, settings: Mapping[str, object]) -> It
     framework = situation.framework
     usual = engine_defaults("training", framework.id, framework.version)
     precision = str(settings["precision"])
-    if spelt("precision", framework.id, framework.version, precision) is None and precision != "bf16":
+    is_told = bool(situation.problem.workload.precision) and precision != "bf16"
+    if is_told and spelt("precision", framework.id, framework.version, precision) is None:
         raise untold(framework.id, "precision", precision, "precision")
     yield "precision", precision
     yield from _whole(settings, "micro_batch")
