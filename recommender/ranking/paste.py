@@ -55,14 +55,10 @@ def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = ""
         program = program.replace(UNNAMED, shell_word(checkpoint))
     if framework in OVERRIDING:
         program, file = OVERRIDING[framework]
-        if held := [item for item in settings if _is_field(item)]:
-            words = [file, *(f"{item.key}={shell_word(show(item.value))}" for item in held), *words]
+        if named := [f"{item.key}={shell_word(show(item.value))}" for item in settings if _is_field(item)]:
+            words = [file, *named, *words]
     lines = wrapped_command([program, *words] if program and words else words)
-    others = (
-        []
-        if framework in OVERRIDING
-        else field_lines(item for item in settings if not (named and item.where is SettingPlace.YAML))
-    )
+    others = field_lines(item for item in settings if not (named and item.where is SettingPlace.YAML))
     exports = [line.removeprefix("export ") for line in export_lines(settings)]
     exported = wrapped_command(["export", *exports] if exports else [])
     return [*exported, *written, *lines, *others]

@@ -235,3 +235,17 @@ def test_only_a_told_number_format_is_refused_by_a_trainer(run: Any) -> None:
     new = (*old[:5], "h100-sxm", *old[6:])
     told = run("recommend", *new, "--software", "torchtitan", "--precision", "fp8")
     assert (told.code, "torchtitan has no setting that says precision=fp8" in told.err) == (2, True)
+
+
+def test_a_launch_of_a_trainer_that_divides_the_model_is_priced_so(run: Any, tmp_path: Path) -> None:
+    script = tmp_path / "titan.sh"
+    words = "--model.flavor 8B --parallelism.tensor_parallel_degree 2 --training.local_batch_size 1"
+    script.write_text(f"torchrun --nproc_per_node=8 -m torchtitan.train --model.name llama3 {words}\n")
+    start = run("recommend", "--from-command", script, "--hardware", "h100-sxm", "--json").json["start"]
+    assert (start["layout"]["tp"], start["layout"]["dp"]) == (2, 4)
+    assert start["expected"]
+    megatron = "--tensor_model_parallel_size 4 --micro_batch_size 1 --torch_dtype bfloat16"
+    script.write_text(f"NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-8B {megatron}\n")
+    start = run("recommend", "--from-command", script, "--hardware", "h100-sxm", "--json").json["start"]
+    assert (start["layout"]["tp"], start["layout"]["dp"]) == (4, 2)
+    assert "--deepspeed" not in {item["key"] for item in start["settings"]}

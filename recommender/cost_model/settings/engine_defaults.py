@@ -34,22 +34,28 @@ def trainers() -> Mapping[str, Mapping[str, float | str]]:
 
 _DIVIDING = ("tensor_parallel", "pipeline_parallel", "expert_parallel")
 
+
+def replicated_by(engine: str, told: Mapping[str, object]) -> Mapping[str, float | str] | None:
+    """The defaults of a trainer that replicates a model; None of others, and where it is told to divide it.
+
+    Those that divide products over devices run Megatron's blocks for it (``megatron sft`` of ms-swift), but
+    for one that shares out what replicas hold in any case (torchtitan).
+    """
+    own = trainers().get(engine)
+    is_divided = any(told.get(name, 1) != 1 for name in _DIVIDING)
+    return None if own is None or (is_divided and "zero_stage" not in own) else own
+
+
 MOST_CAPTURED = 512
 
 
 def engine_defaults(
     phase: str, engine: str, version: str, settings: Sequence[Mapping[str, object]] = ()
 ) -> Mapping[str, float | str]:
-    """Settings of a phase with the defaults of an engine's release; of the newest where it is not stated.
-
-    Trainers that divide products over devices run Megatron's blocks for it (``megatron sft`` of ms-swift).
-    """
+    """Settings of a phase with the defaults of an engine's release; of the newest where it is not stated."""
     if phase == "training":
         told = {canonical_name(name): value for one in settings for name, value in one.items()}
-        is_divided = any(told.get(name, 1) != 1 for name in _DIVIDING) and "zero_stage" not in trainers().get(
-            engine, {}
-        )
-        return PHASES[phase] if is_divided else {**PHASES[phase], **trainers().get(engine, {})}
+        return {**PHASES[phase], **(replicated_by(engine, told) or {})}
     own = {name: _default(engine, version, name) for name in _engines().get(engine, ())}
     held = {name: value for name, value in own.items() if value is not None and name in PHASES[phase]}
     return {**PHASES[phase], **held}

@@ -10,7 +10,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import spelt
 from kg.terms.meanings import OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
-from recommender.cost_model.settings.engine_defaults import engine_defaults, trainers
+from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, flag_settings, spelt_settings
 from recommender.ranking.starts.lengths import PAGE, longest
@@ -57,7 +57,7 @@ def assumed_settings(
         priced["precision"] = PRECISION_NAMES.get(told, told)
     if framework in MEGATRON or framework == MINDFORMERS:
         facts = dict(_trained(layout, priced, framework))
-    elif framework in trainers():
+    elif replicated_by(framework, layout.degrees()) is not None:
         facts = dict(_shared_out(situation, priced))
     elif framework in SERVED:
         facts = dict(_served(situation, priced))

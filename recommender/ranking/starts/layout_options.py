@@ -23,6 +23,7 @@ from recommender.cost_model.layout_domain import (
     with_count,
 )
 from recommender.cost_model.priced_step import PricedStep, price
+from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import CHOICES, LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes, memory_bytes
@@ -107,7 +108,8 @@ class LayoutQuestion:
     @property
     def undivided(self) -> LayoutQuestion:
         """The same where nothing runs yet."""
-        return replace(self, degrees={}, apart=False)
+        splits = self.splits and self.question.engine not in trainers()
+        return replace(self, degrees={}, apart=False, splits=splits)
 
 
 def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
@@ -232,21 +234,12 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
         return
     held = asked.question.settings.get("recompute")
     ways = (0.0, 2.0) if held is None else (float(CHOICES["recompute"].index(str(held))),)
-    shards = asked.shards if replicas > 1 else ()
-    for micro, recompute, shard in itertools.product(
-        (fixed,) if fixed else MICRO_BATCHES, ways, shards or ({},)
-    ):
-        turns = max(
-            stated / (micro * replicas) if stated else 2 ** round(math.log2(target / (micro * replicas))), 1
-        )
-        if turns % 1:
-            continue
-        yield {
-            "micro_batch": micro,
-            "global_batch": micro * replicas * turns,
-            "recompute": recompute,
-            **shard,
-        }
+    shards = (asked.shards if replicas > 1 else ()) or ({},)
+    for micro, again, shard in itertools.product((fixed,) if fixed else MICRO_BATCHES, ways, shards):
+        at_once = micro * replicas
+        turns = max(stated / at_once if stated else 2 ** round(math.log2(target / at_once)), 1)
+        if not turns % 1:
+            yield {"micro_batch": micro, "global_batch": at_once * turns, "recompute": again, **shard}
 
 
 def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSizes) -> Iterator[PricedStep]:

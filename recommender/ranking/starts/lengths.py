@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from kg.errors import InfeasibleError, InputError
+from kg.errors import InfeasibleError
 from kg.nouns.setting import SettingPlace
 from recommender.cost_model.layout_domain import fullest
 from recommender.cost_model.settings.plans import PHASES, SERVING
@@ -63,18 +62,18 @@ def startable(question: Question, layout: ParallelLayout, most: int, chunk: floa
     one = {"batch": 1.0, "chunk": chunk or (STEP if is_large else STEP / 4), "output_len": 1.0}
     sizes = {**question.settings, **layout.degrees(PHASES["serving"]), **one}
     room = USABLE_MEMORY * question.machine.device.memory_capacity
-    tried = [most, *range(most // PAGE * PAGE, 0, -PAGE)]
-    settings = [{**sizes, "input_len": length - 1.0} for length in tried]
-    try:
+
+    def needed(tokens: int) -> float:
         held = memory_bytes(
-            fullest(question.model, layout), "serving", settings, question.machine.count,
-            engine=question.engine, ascend=question.machine.device.ascend,
+            fullest(question.model, layout), "serving", [{**sizes, "input_len": tokens - 1.0}],
+            question.machine.count, engine=question.engine, ascend=question.machine.device.ascend,
         )  # fmt: skip
-    except InputError:
+        return float(sum(part[0] for part in held.values()))
+
+    if needed(most) <= room:
         return None
-    needed = np.sum([*held.values()], axis=0)
-    fitting = next((length for length, size in zip(tried, needed, strict=True) if size <= room), most)
-    return None if fitting == most else fitting
+    pages = bisect_right(range(1, most // PAGE + 1), room, key=lambda page: needed(page * PAGE))
+    return pages * PAGE or None
 
 
 def are_stated(situation: StartSituation) -> bool:

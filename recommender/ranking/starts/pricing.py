@@ -22,7 +22,7 @@ from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
-from recommender.cost_model.settings.engine_defaults import trainers
+from recommender.cost_model.settings.engine_defaults import replicated_by, trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, not_modelled
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 FOUR_BIT = "w4"
 _DEGREES = frozenset(DEGREES.values())
+_WHOLE = dict.fromkeys(_DEGREES - {"data_parallel"}, 1)
 _OF_START = frozenset({"micro_batch", "recompute", "zero_stage"})
 """What a start of training sets is priced so, whatever layouts were chosen by."""
 
@@ -91,6 +92,9 @@ def layout_question(
     if situation.is_training and not is_network:
         _hold(draft, settings)
     degrees = {name: size for name, size in settings.items() if name in _DEGREES}
+    splits = situation.framework.id in SPLITTING
+    if not splits and set(degrees.values()) - {1} and situation.framework.id in trainers():
+        splits, degrees = True, {**_WHOLE, **degrees}  # a launch that divides it, and by what it says alone
     draft.load = situation.at_once
     is_limited = any(limit.metric in LIMITED for limit in problem.limits)  # then it is the most that keeps it
     if draft.load is None and problem.objective.metric not in SHORTEST and not is_limited:
@@ -105,7 +109,7 @@ def layout_question(
         most_of_engine=_stated(draft, AT_ONCE),
         batch=_batch(draft),
         is_load_told=situation.at_once is not None,
-        splits=situation.framework.id in SPLITTING and not is_network,
+        splits=splits and not is_network,
         degrees=degrees,
         apart=bool(degrees)
         and situation.framework.id == "sglang"
@@ -199,7 +203,7 @@ def _load(draft: StartDraft, devices: int) -> float | None:
 
 def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     """What recipes of training agree on, and a length where none is stated."""
-    own = trainers().get(draft.situation.framework.id)
+    own = replicated_by(draft.situation.framework.id, settings)
     if own is None:
         said = translate({item.key: item.value for item in draft.agreed}, "training").settings
         for name in _OF_START & said.keys():
@@ -219,7 +223,7 @@ def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str
     What is shared out has weights in float32 beside those in 16 bit (DeepSpeed, FSDP of accelerate).
     """
     framework, release = draft.situation.framework.id, draft.situation.framework.version
-    own = trainers().get(framework)
+    own = replicated_by(framework, settings)
     if own is None or "zero_stage" in settings or "zero_stage" in own:
         return ()
     stages = [stage for stage in (2, 3) if spelt("zero_stage", framework, release, stage)]

@@ -1,28 +1,46 @@
-"""What a start rests on and what it cannot say: known facts, memory that weights alone fill, assumptions."""
+"""What a start rests on and what it cannot say: facts, memory, runs, recipes, assumptions."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from kg.nouns.recipe import Authority
+from kg.terms.purposes import plain_key
 from recommender.applicability.question_facts import table_bytes
 from recommender.cost_model.assumed import assumed_by_price
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.workloads.memory_fit import least_bytes
+from recommender.ranking.measured.best_case import told
+from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_options import LIMITED
+from recommender.ranking.starts.recipes.agreement import differences
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Model
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.situation import StatedFact
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.priced_step import PricedStep
+    from recommender.ranking.measured.measured_run import MeasuredRun
+    from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.situation import StartSituation
+
+SHOWN = 3
+"""Settings of an official configuration that a line names."""
+TELLING = 0.1
+"""Weight from which a recipe is named among the reasons; a choice."""
+ALIKE = 0.5
+"""Likeness of layouts from which a recipe is taken to speak for one: less than a doubling apart; a choice."""
+NOTICEABLE = 0.9
+"""Doubt below which it is said that measured runs correct a price; a choice."""
 
 
 def known_of(problem: Problem, model: Model | None, tree: HardwareTree) -> str:
@@ -98,8 +116,75 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     if question is None or chosen.option.log_merit is None:
         return []
     priced = {**chosen.option.settings, **chosen.option.layout.degrees()}
-    told = {*situation.facts} if situation.at_once is None else {*situation.facts, "concurrency"}
+    stated = {*situation.facts} if situation.at_once is None else {*situation.facts, "concurrency"}
     drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
     is_limited = any(limit.metric in LIMITED for limit in situation.problem.limits)
     best = "keeps the limits" if is_limited and not chosen.option.beyond_limits else "fits"
-    return list(assumed_by_price(question, {**priced, **drafts}, told, load=draft.load, best=best))
+    return list(assumed_by_price(question, {**priced, **drafts}, stated, load=draft.load, best=best))
+
+
+def memory_line(option: PricedStep, memory_bytes: float) -> str:
+    """The memory of each device that a layout takes, in a sentence."""
+    said = f"memory: {memory_bytes / 1e9:.0f} GB of each device"
+    batch = option.settings.get("batch")
+    if isinstance(batch, int | float):
+        said += f" at {batch:.0f} sequence{'' if round(batch) == 1 else 's'} an engine"
+    return said
+
+
+def because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[MeasuredRun]) -> list[str]:
+    """Measured runs, memory and recipes that speak for a layout, a sentence each."""
+    lines = [told(runs[0], len(draft.measured))] if runs else []
+    if not runs and chosen is not None and chosen.option.doubt < NOTICEABLE:
+        number = len(draft.measured)
+        lines.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this model near by")
+    if chosen is not None:
+        lines.append(memory_line(chosen.option, chosen.option.memory_bytes))
+        share = f"{chosen.agreement:.0%}"
+        if draft.weighed and share != "0%":
+            lines.append(f"{share} of the official recipes for such cases divide it so")
+    near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING and not one.is_foreign]
+    for one in near[:3]:
+        tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"
+        weight = one.weight / one.reliability
+        lines.append(f"nearest recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
+    return lines
+
+
+def official(
+    draft: StartDraft, layout: ParallelLayout | None, settings: Sequence[PlanSetting]
+) -> Iterator[str]:
+    """Where the start differs from the page of this very case: this model on so many of these devices."""
+    situation = draft.situation
+    reasons = {item.strategy: item.because for item in draft.refused}
+    for one in draft.weighed:
+        recipe = one.recipe
+        is_here = recipe.hardware in situation.hardware[:-1] and recipe.model == situation.model.id
+        is_official = recipe.authority is not Authority.THIRD_PARTY
+        if is_official and is_here and layout is not None and recipe.devices == layout.devices:
+            other = differences(recipe, {plain_key(item.key): item.value for item in settings})
+            said = [
+                f"{key} {value}".strip() + (f" (not here: {reasons[key]})" if key in reasons else "")
+                for key, value in other.items()
+                if "is the default of" not in reasons.get(key, "")
+            ]
+            more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
+            says = f"has other settings: {', '.join(said[:SHOWN])}{more}" if said else "has the same settings"
+            yield f"an official configuration of this case {says} <{recipe.source.url}>"
+            return
+
+
+def recipes_behind(draft: StartDraft, chosen: ChosenLayout | None) -> tuple[str, ...]:
+    """The recipes that a start rests on: the weightiest of those that divide the work much as it does."""
+    training = draft.situation.is_training
+    alike = [
+        one.recipe.id
+        for one in draft.weighed
+        if one.weight >= TELLING
+        and (
+            chosen is None
+            or likeness(chosen.option.layout, one, draft.situation.model, training=training) >= ALIKE
+        )
+    ]
+    nearest = [chosen.nearest.id] if chosen is not None and chosen.nearest is not None else []
+    return tuple(dict.fromkeys([*alike[:3], *nearest]))

@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
-from kg.nouns.recipe import Authority
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import spelling_in, spelt, statement
 from kg.terms.meanings import divides, file_of, meaning_of, own_names, programs, settings_of
@@ -14,7 +13,7 @@ from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
-from recommender.ranking.measured.best_case import case_settings, runs_of, told
+from recommender.ranking.measured.best_case import case_settings, runs_of
 from recommender.ranking.model_traits import accuracy_in
 from recommender.ranking.paste import OVERRIDING, UNNAMED
 from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting
@@ -22,11 +21,9 @@ from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings, one_queue, untold
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
-from recommender.ranking.starts.layout_choice import likeness
 from recommender.ranking.starts.layout_flags import VLLM, layout_settings, spelt_settings
 from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, expected_of
 from recommender.ranking.starts.lengths import longest, startable, stretched_positions
-from recommender.ranking.starts.recipes.agreement import differences
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.screening import SIXTEEN_BIT
@@ -36,6 +33,7 @@ from recommender.ranking.starts.server_flags import (
     server_settings,
     with_own_sizes,
 )
+from recommender.ranking.starts.support import because, memory_line, official, recipes_behind
 from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
@@ -54,15 +52,7 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.screening import Screen
     from recommender.ranking.starts.situation import StartSituation
 
-SHOWN = 3
-"""Settings of an official configuration that a line names."""
-TELLING = 0.1
-"""Weight from which a recipe is named among the reasons; a choice."""
-ALIKE = 0.5
-"""Likeness of layouts from which a recipe is taken to speak for one: less than a doubling apart; a choice."""
 _EXCHANGE, _CONNECTOR = "moe_a2a_backend", "kv_transfer_config.kv_connector"
-NOTICEABLE = 0.9
-"""Doubt below which it is said that measured runs correct a price; a choice."""
 
 
 def written(
@@ -145,8 +135,8 @@ def written(
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=expected_of(chosen.option, situation.problem) if chosen else (),
         needs=(*checkpoint, *beside),
-        because=(*_because(draft, chosen, runs), *_official(draft, layout, settings)),
-        recipes=_recipes(draft, chosen),
+        because=(*because(draft, chosen, runs), *official(draft, layout, settings)),
+        recipes=recipes_behind(draft, chosen),
         checkpoint="" if is_other else situation.problem.situation.checkpoint,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
@@ -372,18 +362,9 @@ def repriced(
     start: StartConfiguration, option: PricedStep, price: PricedStep, problem: Problem
 ) -> StartConfiguration:
     """A start with the price of what it sets in the end."""
-    before, now = _held(option, option.memory_bytes), _held(option, price.memory_bytes)
+    before, now = memory_line(option, option.memory_bytes), memory_line(option, price.memory_bytes)
     because = tuple(now if line == before else line for line in start.because)
     return replace(start, expected=expected_of(price, problem), because=because)
-
-
-def _held(option: PricedStep, memory_bytes: float) -> str:
-    """The memory of each device that a layout takes, in a sentence."""
-    said = f"memory: {memory_bytes / 1e9:.0f} GB of each device"
-    batch = option.settings.get("batch")
-    if isinstance(batch, int | float):
-        said += f" at {batch:.0f} sequence{'' if round(batch) == 1 else 's'} an engine"
-    return said
 
 
 def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, draft: StartDraft) -> list[str]:
@@ -403,60 +384,3 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     if any(item.value == DRAFT_MODEL for item in settings):
         lines.append(f"{DRAFT_MODEL}, a draft model trained for {UNNAMED}")
     return lines
-
-
-def _because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[MeasuredRun]) -> list[str]:
-    lines = [told(runs[0], len(draft.measured))] if runs else []
-    if not runs and chosen is not None and chosen.option.doubt < NOTICEABLE:
-        number = len(draft.measured)
-        lines.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this model near by")
-    if chosen is not None:
-        lines.append(_held(chosen.option, chosen.option.memory_bytes))
-        share = f"{chosen.agreement:.0%}"
-        if draft.weighed and share != "0%":
-            lines.append(f"{share} of the official recipes for such cases divide it so")
-    near = [one for one in draft.weighed if one.weight / one.reliability >= TELLING and not one.is_foreign]
-    for one in near[:3]:
-        tested = "" if one.reliability == 1 else f" ({one.reliability:.1g} of it after tests)"
-        weight = one.weight / one.reliability
-        lines.append(f"nearest recipe {one.recipe.id}, weight {weight:.0%}{tested} <{one.recipe.source.url}>")
-    return lines
-
-
-def _official(
-    draft: StartDraft, layout: ParallelLayout | None, settings: Sequence[PlanSetting]
-) -> Iterator[str]:
-    """Where the start differs from the page of this very case: this model on so many of these devices."""
-    situation = draft.situation
-    reasons = {item.strategy: item.because for item in draft.refused}
-    for one in draft.weighed:
-        recipe = one.recipe
-        is_here = recipe.hardware in situation.hardware[:-1] and recipe.model == situation.model.id
-        is_official = recipe.authority is not Authority.THIRD_PARTY
-        if is_official and is_here and layout is not None and recipe.devices == layout.devices:
-            other = differences(recipe, {plain_key(item.key): item.value for item in settings})
-            said = [
-                f"{key} {value}".strip() + (f" (not here: {reasons[key]})" if key in reasons else "")
-                for key, value in other.items()
-                if "is the default of" not in reasons.get(key, "")
-            ]
-            more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
-            says = f"has other settings: {', '.join(said[:SHOWN])}{more}" if said else "has the same settings"
-            yield f"an official configuration of this case {says} <{recipe.source.url}>"
-            return
-
-
-def _recipes(draft: StartDraft, chosen: ChosenLayout | None) -> tuple[str, ...]:
-    """The recipes that a start rests on: the weightiest of those that divide the work much as it does."""
-    training = draft.situation.is_training
-    alike = [
-        one.recipe.id
-        for one in draft.weighed
-        if one.weight >= TELLING
-        and (
-            chosen is None
-            or likeness(chosen.option.layout, one, draft.situation.model, training=training) >= ALIKE
-        )
-    ]
-    nearest = [chosen.nearest.id] if chosen is not None and chosen.nearest is not None else []
-    return tuple(dict.fromkeys([*alike[:3], *nearest]))
