@@ -15,12 +15,10 @@ import numpy as np
 from kg.errors import InputError, MissingFactError
 from kg.nouns.codec import JsonNoun, in_json
 from recommender.cost_model.facts.physics import PHYSICS
-from recommender.diagnosis.rank.kinds import CASTS, COPIES, REARRANGING, kernel_kind
+from recommender.diagnosis.rank.kinds import CASTS, COPIES, REARRANGING, kernel_kind, shapes_of, volume
 from recommender.diagnosis.rank.view import LEAST_US, KernelView
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.operators.kinds import Operators
 
@@ -119,22 +117,22 @@ class Work:
     operations: float = 0.0
     bytes: float
     number: str = "bf16"
-    sizes: tuple[int, int, int] | None = None
+    sizes: tuple[float, float, float] | None = None
     is_attention: bool = False
 
 
 def work_of(operator: str, shapes: str, types: str, results: str) -> Work | None:
     """The work of a kernel by its shapes; None where they do not tell it."""
-    tensors = [_sizes(part) for part in shapes.split(";")]
+    tensors = shapes_of(shapes)
     kinds = [part.strip(' "').upper().removeprefix("DT_") for part in types.split(";")]
     kinds += kinds[-1:] * (len(tensors) - len(kinds))
-    outputs = [sizes for part in results.split(";") if (sizes := _sizes(part))]
+    outputs = [sizes for sizes in shapes_of(results) if sizes]
     sized = [(sizes, BYTES.get(kind, 2)) for sizes, kind in zip(tensors, kinds, strict=False) if sizes]
     if not sized:
         return None
-    moved = float(sum(_volume(sizes) * each for sizes, each in sized))
-    largest = max(sized, key=lambda item: _volume(item[0]))
-    moved += sum(_volume(sizes) for sizes in outputs or largest[:1]) * largest[1]
+    moved = sum(volume(sizes) * each for sizes, each in sized)
+    largest = max(sized, key=lambda item: volume(item[0]))
+    moved += sum(map(volume, outputs or largest[:1])) * largest[1]
     kind = kernel_kind(operator)
     number = NUMBERS.get(kinds[0], "bf16")
     if "attention" in kind:
@@ -144,7 +142,7 @@ def work_of(operator: str, shapes: str, types: str, results: str) -> Work | None
         length = max(shape[:2]) if len(shape) == 3 else shape[-2]
         is_backward = any(mark in operator.lower() for mark in ("grad", "bwd", "backward"))
         passes = PHYSICS["attention_backward"] if is_backward else 1.0
-        work = 4.0 * _volume(shape) * length * passes
+        work = 4.0 * volume(shape) * length * passes
         return Work(operations=work, bytes=moved, is_attention=True)
     if kind.startswith(("matmul", "batchmatmul", "gemm", "linear", "groupedmatmul")):
         matrices = [sizes for sizes in tensors if len(sizes) >= 2][:2]
@@ -159,14 +157,13 @@ def work_of(operator: str, shapes: str, types: str, results: str) -> Work | None
 
 def _product(
     matrices: list[tuple[int, ...]], result: tuple[int, ...]
-) -> tuple[int, tuple[int, int, int]] | None:
+) -> tuple[float, tuple[float, float, float]] | None:
     """The batch and m, n, k of a product; None where the shapes fit none, as those of blocked formats."""
     if len(matrices) < 2:
         return None
     (*many, m, k), (*held, one, other) = matrices
-    batch = _volume(many) if held else 1
-    m = m if held else m * _volume(many)
-    for rows, depth in ((m, k), (k, m)):
+    batch, rows_of = (volume(many), float(m)) if held else (1.0, m * volume(many))
+    for rows, depth in ((rows_of, k), (k, rows_of)):
         for n, inner in ((other, one), (one, other)):
             if inner == depth and (not result or many or result[-2:] == (rows, n)):
                 return batch, (rows, n, depth)
@@ -183,12 +180,3 @@ def needed_us(work: Work, device: Device, operators: Operators) -> float:
     if not work.operations:
         return moving
     return max(moving, work.operations / (device.peak(work.number) * reached["efficiency"]) * 1e6)
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    pieces = [piece.strip(' "') for piece in text.split(",")]
-    return tuple(map(int, pieces)) if all(piece.isdecimal() for piece in pieces) else ()
-
-
-def _volume(sizes: Iterable[int]) -> int:
-    return int(np.prod(np.array([*sizes], np.float64))) if sizes else 1

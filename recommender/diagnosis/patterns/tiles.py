@@ -10,7 +10,7 @@ import numpy as np
 
 from ingest.profiles.checks import GPU_LAYOUTS
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
-from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind
+from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind, shapes_of
 from recommender.diagnosis.rank.units import BUSY, pipe_use
 from recommender.diagnosis.rank.view import LEAST_US
 
@@ -51,14 +51,7 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         shown = thresholds.shows(node, metric, (waste > 0).astype(float))
         lost = np.where(mine, shown * own * waste, 0.0)
         part = float((waste[mine] > 0).mean()) if mine.any() else 0.0
-        yield kernel_evidence(
-            view,
-            node,
-            lost,
-            f"{says}: {view.costliest(lost)} is padding",
-            MetricReading(metric=metric, value=part, unit="1"),
-            level=part,
-        )
+        yield _evidence(view, node, lost, f"{says}: {view.costliest(lost)} is padding", metric, part)
     yield from _blocks(view, thresholds, own)
 
 
@@ -69,14 +62,14 @@ def _number_by_number(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
     odd &= of_kind(view.kernels, PRODUCTS)
     if odd.any():
         lost = np.where(odd, HALF * own, 0.0)
-        yield kernel_evidence(
-            view,
-            "inner-axis-misalignment",
-            lost,
-            f"products load one or two numbers at a time (align1, align2): {view.costliest(lost)} could go",
-            MetricReading(metric="products that are not aligned", value=float(odd.sum()), unit="1"),
-            level=float(odd.mean()),
-        )
+        says = f"products load one or two numbers at a time (align1, align2): {view.costliest(lost)} could go"
+        part = float(odd.mean())
+        yield _evidence(view, "inner-axis-misalignment", lost, says, "share of kernels not aligned", part)
+
+
+def _evidence(view: KernelView, node: str, lost: Floats, says: str, metric: str, part: float) -> SoftEvidence:
+    reading = MetricReading(metric=metric, value=part, unit="1")
+    return kernel_evidence(view, node, lost, says, reading, level=part)
 
 
 def _waste(shapes: TextColumn, mine: Mask, padding: Callable[[str], float]) -> Floats:
@@ -106,22 +99,8 @@ def _blocks(view: KernelView, thresholds: Thresholds, own: Floats) -> Iterator[S
     partly = over | (under & (use.max(axis=0) >= BUSY))
     shown = thresholds.shows("block-dim-imbalance", "block_dim_remainder", partly.astype(float))
     lost = np.where(partly, shown * own * idle, 0.0)
-    yield kernel_evidence(
-        view,
-        "block-dim-imbalance",
-        lost,
-        f"blocks that do not fill {view.cores:g} cube cores: {view.costliest(lost)} is idle cores",
-        MetricReading(metric="block_dim_remainder", value=float(partly.mean()), unit="1"),
-        level=float(partly.mean()),
-    )
-
-
-def _sizes(text: str) -> list[list[int]]:
-    shapes = []
-    for part in text.split(";"):
-        sizes = [piece.strip() for piece in part.split(",")]
-        shapes.append([int(size) for size in sizes] if all(size.isdigit() for size in sizes) else [])
-    return shapes
+    says = f"blocks that do not fill {view.cores:g} cube cores: {view.costliest(lost)} is idle cores"
+    yield _evidence(view, "block-dim-imbalance", lost, says, "block_dim_remainder", float(partly.mean()))
 
 
 def _padding(size: int, multiple: int) -> float:
@@ -130,11 +109,11 @@ def _padding(size: int, multiple: int) -> float:
 
 
 def _inner_waste(text: str) -> float:
-    return max((_padding(shape[-1], _INNER) for shape in _sizes(text)[:2] if len(shape) > 1), default=0.0)
+    return max((_padding(shape[-1], _INNER) for shape in shapes_of(text)[:2] if len(shape) > 1), default=0.0)
 
 
 def _attention_waste(text: str) -> float:
-    first = next((shape for shape in _sizes(text) if len(shape) >= 3), [])
+    first = next((shape for shape in shapes_of(text) if len(shape) >= 3), ())
     if not first:
         return 0.0
     size = first[-1] if len(first) == 4 else 0  # BSH and SBH hide the head size in the width

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -9,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ingest.profiles.facts.kernels import Floats, Kernels, Mask, TextColumn
 
 REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col", "layouttransform")
@@ -27,6 +31,10 @@ ELEMENTWISE = frozenset({
 })  # fmt: skip
 LONGEST = 10
 """Operators of a chain at most, as in msprof-analyze's search for fusible operators; 2 at least."""
+
+
+_SIZE = re.compile("[0-9]{1,18}")
+"""One axis of a tensor, as a 64-bit number holds it."""
 
 
 def of_kind(kernels: Kernels, kinds: tuple[str, ...]) -> Mask:
@@ -106,13 +114,17 @@ def longest_of_chains(runs: list[tuple[list[int], tuple[str, ...]]], spent: Floa
 
 def volumes(shapes: TextColumn) -> Floats:
     """Number of elements of all tensors of each row, shape (n,); a size that is no number counts as none."""
-    return np.array([_volume(text) for text in shapes.labels])[shapes.codes]
+    return np.array([sum(map(volume, filter(None, shapes_of(text)))) for text in shapes.labels], np.float64)[
+        shapes.codes
+    ]
 
 
-def _volume(text: str) -> float:
-    total = 0.0
-    for part in text.split(";"):
-        sizes = [piece.strip(' "') for piece in part.split(",")]
-        if all(size.isdigit() for size in sizes):
-            total += float(np.prod([float(size) for size in sizes]))
-    return total
+def volume(sizes: Iterable[int]) -> float:
+    """Number of elements of a tensor."""
+    return math.prod(map(float, sizes))
+
+
+def shapes_of(text: str) -> list[tuple[int, ...]]:
+    """Sizes of each tensor of a kernel; empty where they are no numbers."""
+    parts = ([piece.strip(' "') for piece in part.split(",")] for part in text.split(";"))
+    return [tuple(map(int, part)) if all(map(_SIZE.fullmatch, part)) else () for part in parts]
