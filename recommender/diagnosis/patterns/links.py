@@ -68,13 +68,13 @@ def slow_links(
         if link.transport != LOCAL and link.bandwidth_gb_s > 0 and link.size_mb * 1e6 >= LEAST_BYTES:
             by_kind.setdefault(link.transport, []).append(link)
     for kind, peers in by_kind.items():
-        slowest = min(peers, key=lambda link: link.bandwidth_gb_s)
-        others = [link.bandwidth_gb_s for link in peers if link is not slowest]
-        large = [link.bandwidth_gb_s for link in peers if link.size_mb >= LARGE_MB]
-        stated = REFERENCE_GB_S.get(kind, 0.0) if large else 0.0
-        is_alike = stated * STATED_PART > max(large, default=math.inf)
+        large = [link for link in peers if link.size_mb >= LARGE_MB]
+        stated = REFERENCE_GB_S.get(kind, 0.0)
+        is_alike = STATED_PART * stated > max((link.bandwidth_gb_s for link in large), default=math.inf)
         if len(peers) < 2 and not is_alike:
             continue
+        slowest = min(large if is_alike else peers, key=lambda link: link.bandwidth_gb_s)
+        others = [link.bandwidth_gb_s for link in peers if link is not slowest]
         mean = stated if is_alike else float(np.median(others))
         ratio = slowest.bandwidth_gb_s / mean
         # A collective goes as fast as the slowest link that it goes over.
@@ -87,7 +87,11 @@ def slow_links(
             lost,
             f"{kind} from rank {slowest.source} to {slowest.target} "
             f"carries {slowest.bandwidth_gb_s:.1f} GB/s, "
-            + (f"as all its peers, and {mean:.1f} is usual" if is_alike else f"its peers {mean:.1f}"),
+            + (
+                f"as all that move {LARGE_MB:g} MB or more, and {mean:.1f} is usual"
+                if is_alike
+                else f"its peers {mean:.1f}"
+            ),
             MetricReading(metric="link_bandwidth_ratio_to_mean", value=ratio, unit="1"),
             (slowest.place,),
             shown=shown,

@@ -21,7 +21,8 @@ def link(target: str, rate: float, size_mb: float = 32.0) -> RankTraffic:
     ("rates", "size_mb", "says"),
     [
         ((19.0, 18.5, 4.0), 32.0, "its peers 18.8"),
-        ((4.7, 4.7, 4.6), 32.0, "as all its peers, and 18.0 is usual"),
+        ((4.7, 4.7, 4.6), 32.0, "as all that move 8 MB or more, and 18.0 is usual"),
+        ((4.7,), 32.0, "carries 4.7 GB/s, as all that move 8 MB or more, and 18.0 is usual"),
         ((4.7, 4.7, 4.6), 2.0, ""),
         ((17.0, 17.5, 17.2), 32.0, ""),
     ],
