@@ -230,7 +230,8 @@ class ProfiledRun:
         """Return whether a strategy is of programs of which the profile shows none."""
         told = " ".join(clause.condition for clause in strategy.applies_when)
         named = set(re.findall(r'software\["([^"]+)"\]', told)) - {"torch", "cann"}
-        return bool(named) and not named & (self.readable | {key[9:-1] for key in self.facts})
+        shown = self.readable | {name for name in named if f"software[{name}]" in self.facts}
+        return bool(named) and not named & shown
 
     def refuses(self, strategy: Strategy) -> bool:
         """Return whether a strategy is for something else, or in force already."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from recommender.diagnosis.log_lines import BATCH, KEPT_LINES, LogLine, places_of, read_lines
 from recommender.diagnosis.pressures import is_general
-from recommender.diagnosis.serving import may_tell
 from recommender.diagnosis.statements import compile_pattern, parts_of, values_found
 
 if TYPE_CHECKING:
@@ -255,7 +254,7 @@ def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault
     """
     faults = KnownFaults(patterns)
     index = WordIndex(faults.items())
-    for lines in read_lines(path, faults.codes_in, may_tell, lambda _: None):
+    for lines in read_lines(path, faults.codes_in, lambda _: False, lambda _: None):
         for line, shown in zip(lines, index.find([line.head for line in lines]), strict=True):
             faults.take(line, shown)
     return tuple(faults.seen())
