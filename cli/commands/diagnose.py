@@ -121,24 +121,18 @@ def diagnose(
 
 def _show(answer: DiagnosisAnswer, *, is_full: bool) -> None:
     from cli import output
-    from cli.diagnosis.ledger_text import (
-        show_difference,
-        show_headroom,
-        show_idle_frames,
-        show_ledger,
-        show_memory,
-    )
+    from cli.diagnosis import ledger_text
 
     found, profile = answer.diagnosis, answer.profile
     if found.has_times:
         say(_headline(found, answer.remedies[0] if answer.remedies else ()) + "\n")
         if found.difference is None:
-            show_ledger(found.ledger, is_full=is_full)
+            ledger_text.show_ledger(found.ledger, is_full=is_full)
         else:
-            show_difference(found.difference, is_full=is_full)
-        show_idle_frames(profile, is_full=is_full)
-    show_memory(profile)
-    show_headroom(found)
+            ledger_text.show_difference(found.difference, is_full=is_full)
+        ledger_text.show_idle_frames(profile, is_full=is_full)
+    ledger_text.show_memory(profile)
+    ledger_text.show_headroom(found)
     causes = zip(found.findings, answer.remedies, answer.cases, strict=True)
     for place, (item, remedies, cases) in enumerate(causes, 1):
         _cause(place, item, remedies, cases, found.labels)
@@ -176,22 +170,25 @@ def _show_next(item: NextMeasurement) -> None:
 
 def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     """The first line: how much, of what, where, what to do, and what it brings."""
+    from recommender.diagnosis.patterns.gaps import CONJECTURE
     from recommender.diagnosis.rank.host_calls import USUAL_LAUNCH_US, launch_us
 
     if not found.findings:
         return _nothing(found)
-    cause = found.findings[0].cause
-    evidence = next((item for item in reversed(cause.evidence) if item.node == cause.node), None)
+    cause, evidence = found.findings[0].cause, found.findings[0].evidence
     where = "" if evidence is None or evidence.rank is None else f", rank {evidence.rank}"
     name = found.labels.get(cause.node, cause.node)
+    if evidence is not None and evidence.shown <= CONJECTURE:
+        name = f"perhaps {name}"
     more = " more than before" if found.difference is not None else ""
     fix = f"; {remedies[0].strategy.label}" if remedies else ""
     is_slow = any(launch_us(rank.calls) > USUAL_LAUNCH_US for rank in found.profile.ranks)
     if cause.chain == (HOST,) and found.next and found.next.share > HALF * cause.share and not is_slow:
         fix = f"; first {found.next.how}"
-    said = f"{more}: {name}{where}{fix}; up to {_factor(cause.ceiling)}"
-    line = f"{cause.share:.0%} of the step{said}"
-    return line if len(line) <= MOST_WIDTH else f"{cause.share:.0%}{said}"
+    gain = _factor(cause.ceiling)
+    forms = ((" of the step", where, fix), ("", where, fix), ("", "", fix), ("", "", ""))
+    lines = [f"{cause.share:.0%}{step}{more}: {name}{rank}{cure}; up to {gain}" for step, rank, cure in forms]
+    return next((line for line in lines if len(line) <= MOST_WIDTH), lines[-1])
 
 
 def _factor(value: float) -> str:

@@ -76,8 +76,13 @@ class Finding:
 
     @property
     def confidence(self) -> float:
-        """Confidence that it is the reason, beside the others that are named."""
-        return confidence_of(self.part)
+        """Confidence that it is the reason, beside the others named and no surer than its evidence."""
+        return min(confidence_of(self.part), 1.0 if self.evidence is None else self.evidence.shown)
+
+    @property
+    def evidence(self) -> SoftEvidence | None:
+        """Evidence of the cause itself, not of what it brings on."""
+        return next((item for item in self.cause.evidence if item.node == self.cause.node), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,9 @@ NODES = {
 """The loss that each reason of a gap is; what no reason tells is of an idle host and nothing more."""
 PLACED = {LOADS: BEFORE, SAVES: AFTER, COLLECTS: STOPS}
 """Reasons that the place of a gap in a step of training tells: what comes before its work is its input."""
+CONJECTURE = 0.7
+"""Degree to which a long stop now and then shows a collection of garbage: the host may stop so for reasons
+that no table tells. Assumed."""
 _RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
 """Reasons that a GPU's recorded runtime would show: where it does not, there was no such call."""
 _TILING = "_Tiling"
@@ -64,7 +67,7 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
     free = max(0.0, sum(view.gap_us.values()) - _copied_within_us(view))
     share = free / view.total_us
     mean_us = launch_us(view.rank.calls)
-    slow = f"; a launch takes {mean_us:.0f} us, usual are 5 to 20" if mean_us > USUAL_LAUNCH_US else ""
+    slow = f"; a launch takes {mean_us:.3g} us, usual are 5 to 20" if mean_us > USUAL_LAUNCH_US else ""
     yield step_evidence(
         view,
         "host-bound",
@@ -94,6 +97,7 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
                 metric=f"time of gaps: {by_place if placed else reason}", value=lost * 1e-6, unit="s"
             ),
             tuple(call.place for call in calls[:3]) or tuple(step.place for step in view.rank.steps[:1]),
+            shown=CONJECTURE if by_place == STOPS and placed > lost / 2 else 1.0,
         )
     yield from _reads(view)
     yield from _dynamic(view, free)

@@ -10,10 +10,11 @@ from benchmarks.profiles.folder_runs import FOLDERS, write_folder
 from benchmarks.profiles.mechanisms import of_traces
 from benchmarks.profiles.traced_runs import length_us
 from ingest.profiles.folders import read_profile
-from recommender.diagnosis.diagnosis import diagnose
+from recommender.diagnosis.diagnosis import confidence_of, diagnose
 from recommender.diagnosis.ledger.accounts import FREE, keep_ledger
 from recommender.diagnosis.ledger.gaps import Gaps, times_of_gaps
 from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, STOPS, UNSEEN_HOST
+from recommender.diagnosis.patterns.gaps import CONJECTURE
 from recommender.diagnosis.rank.host_calls import WAITS
 
 WORLD = FOLDERS["trains"]
@@ -96,3 +97,12 @@ def test_launches_that_take_long_are_the_hosts(tmp_path: Path, network: Any, thr
     [first, *_] = diagnose(run, network, thresholds).findings
     assert first.cause.chain == ("host-bound",)
     assert "usual are 5 to 20" in first.cause.evidence[-1].says
+
+
+def test_a_conjecture_is_told_as_one(tmp_path: Path, network: Any, thresholds: Any) -> None:
+    random = np.random.default_rng(3)
+    altered = of_traces.collected_rarely(WORLD, 0.4 * length_us(WORLD, random) / WORLD.steps, random)
+    run = read_profile(write_folder(altered, random, tmp_path / "now"))
+    [first, *_] = diagnose(run, network, thresholds).findings
+    assert first.cause.node == "python-gc-high-latency"
+    assert first.confidence == CONJECTURE < confidence_of(first.part)
