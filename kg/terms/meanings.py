@@ -46,6 +46,7 @@ class Meaning:
         less: By how much it is larger than the fact.
         yields: Whether another setting of the same fact counts before it.
         rest: The size that takes what no other size does.
+        beside: Settings without which the program does not hear this one.
     """
 
     fact: str
@@ -61,6 +62,7 @@ class Meaning:
     less: int = 0
     yields: bool = False
     rest: str = ""
+    beside: Mapping[str, Value] = field(default_factory=dict)
 
     def reads(self, written: Value) -> bool:
         """Whether it says something by a value, or at least what that value leaves open."""

@@ -199,6 +199,29 @@ def test_a_trainer_that_replicates_is_told_what_makes_it_fit(run: Any) -> None:
     assert run("recommend", *TRAINED, "--software", "verl").code == 3
 
 
+@pytest.mark.parametrize(
+    ("software", "told", "written"),
+    [
+        ("trl", {"lora_rank": 8}, ["--lora_r=8", "--use_peft=True"]),
+        ("llama-factory", {"lora_rank": 16, "frozen_bits": 4}, ["lora_rank=16", "quantization_bit=4"]),
+        ("ms-swift", {"lora_rank": 8}, ["--lora_rank=8"]),
+        ("torchtune", {"frozen_bits": 4}, []),
+        ("transformers", {"lora_rank": 16}, []),
+    ],
+)
+def test_adapters_that_are_told_are_written_once_with_what_they_need_or_refused(
+    run: Any, software: str, told: dict[str, int], written: list[str]
+) -> None:
+    current = [word for name, value in told.items() for word in ("--current", f"{name}={value}")]
+    ran = run("recommend", *TRAINED, "--software", software, *current, "--json")
+    if not written:
+        assert (ran.code, f"{software} has no setting that says" in ran.err) == (2, True)
+        return
+    items = [f"{item['key']}={item['value']}" for item in ran.json["start"]["settings"]]
+    assert [items.count(item) for item in written] == [1] * len(written)
+    assert "as the program does unless told" not in str(ran.json["situation"])
+
+
 def test_a_script_of_a_trainer_keeps_what_it_says_in_its_own_words(run: Any, tmp_path: Path) -> None:
     words = "--train_type full --torch_dtype bfloat16 --deepspeed zero3 --max_length 2048"
     script = tmp_path / "sft.sh"

@@ -27,16 +27,9 @@ MINDFORMERS = "mindformers"
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 _CHECKED_BY = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.14.0/megatron/training/arguments.py"
 SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm"}
-ADAPTED = "linear_qkv linear_proj linear_fc1 linear_fc2"
-"""Products of a block that get an adapter, as MindSpeed-LLM's scripts for low-rank adapters name them."""
+_OF_ADAPTERS = frozenset({"lora_rank", "frozen_bits"})
 OF_A_LOAD = frozenset({"length", "batch"})
 """Kinds of facts that settings only bound."""
-BESIDE: Mapping[str, Mapping[str, Value]] = {
-    "overlap_gradients": {"--overlap-param-gather": True},
-    "lora_rank": {"--lora-target-modules": ADAPTED},
-    "recompute": {"--recompute-method": "uniform", "--recompute-num-layers": 1},
-}
-"""Flags of Megatron that stand beside what states a fact."""
 INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
 """Formats that vllm-ascend serves from a checkpoint made for it."""
 
@@ -65,12 +58,8 @@ def assumed_settings(
         return []
     if settings is None:
         facts = {name: value for name, value in facts.items() if told and name == "precision"}
-    beside = {
-        key: value for fact in facts for key, value in BESIDE.get(fact, {}).items() if framework in MEGATRON
-    }
-    if facts.get("precision") == "fp8" and framework in MEGATRON:
-        beside["--bf16"] = True  # what is not computed in eight bits
-    return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(beside)
+    rest = {"--bf16": True} if facts.get("precision") == "fp8" and framework in MEGATRON else {}
+    return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(rest)
 
 
 def one_queue(
@@ -131,11 +120,13 @@ def _shared_out(situation: StartSituation, settings: Mapping[str, object]) -> It
     yield from _whole(settings, "micro_batch")
     if (length := situation.number("seq_len")) is not None:
         yield "seq_len", int(length)
-    if (rank := settings.get("lora_rank")) is not None and rank != usual["lora_rank"]:
-        yield "lora_rank", int(float(str(rank)))
-    for name in ("zero_stage", "recompute"):
-        if (value := settings.get(name)) is not None and value != usual[name]:
-            yield name, value if isinstance(value, str) else int(float(str(value)))
+    for name in ("lora_rank", "frozen_bits", "zero_stage", "recompute"):
+        if (value := settings.get(name)) is None or value == usual.get(name, 0):
+            continue
+        value = value if isinstance(value, str) else int(float(str(value)))
+        if name in _OF_ADAPTERS and spelt(name, framework.id, framework.version, value) is None:
+            raise untold(framework.id, name, value, name)
+        yield name, value
 
 
 def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:

@@ -65,7 +65,7 @@ def spelt_settings(
     *,
     copies: int = 1,
 ) -> list[PlanSetting]:
-    """The settings by which a framework is told facts; those that it cannot be told are left out.
+    """The settings by which a framework is told facts, with what it needs beside them; others are left out.
 
     Args:
         facts: Values by fact.
@@ -77,8 +77,9 @@ def spelt_settings(
     """
     found = [spelt(fact, framework, release, value, copies=copies) for fact, value in facts.items()]
     return [
-        PlanSetting(where=one.place, key=one.key, value=value, origin=origin, source=source, file=one.file)
+        PlanSetting(where=one.place, key=key, value=to, origin=origin, source=source, file=one.file)
         for one, value in filter(None, found)
+        for key, to in {one.key: value, **one.beside}.items()
     ]
 
 

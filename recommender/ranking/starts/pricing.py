@@ -209,7 +209,8 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
         for name in _OF_START & said.keys():
             settings.setdefault(name, said[name])
         settings.setdefault("zero_stage", 1)
-    elif (rank := own.get("lora_rank")) and settings.setdefault("lora_rank", rank) is rank:
+    elif (rank := own.get("lora_rank")) and "lora_rank" not in settings:
+        settings["lora_rank"] = rank
         draft.assumed.append(assumed_adapters(int(rank)))
     if "seq_len" not in settings:
         length = min(USUAL_LENGTH, draft.situation.model.most_tokens or USUAL_LENGTH)

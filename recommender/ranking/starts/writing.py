@@ -7,7 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
-from kg.terms.dialects import spelling_in, spelt, statement
+from kg.terms.dialects import spelling_in, statement
 from kg.terms.meanings import divides, file_of, meaning_of, own_names, programs, settings_of
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
@@ -280,7 +280,8 @@ def with_current(
             found.append(item)
     for name, value in held.values():
         if _is_ours(name, situation, screen):
-            found += _in_words_of(program, name, value, situation.framework.version)
+            spelled = _in_words_of(program, name, value, situation.framework.version)
+            found = _with_case(found, spelled)
             continue
         is_written = not divides(name) or bool(situation.written(name))
         place, key = screen.place_of(name if is_written else spelling_in(program, name))
@@ -313,7 +314,7 @@ def _is_ours(name: str, situation: StartSituation, screen: Screen) -> bool:
     return release is None or release.look_up(name, suggest=False).setting is None
 
 
-def _in_words_of(program: str, name: str, value: Value, release: str) -> Iterator[PlanSetting]:
+def _in_words_of(program: str, name: str, value: Value, release: str) -> list[PlanSetting]:
     """What runs, told by our name for it, as the program is told so.
 
     Raises:
@@ -321,15 +322,16 @@ def _in_words_of(program: str, name: str, value: Value, release: str) -> Iterato
     """
     meaning = meaning_of(name)
     if meaning is None:
-        return
-    found = spelt(meaning.fact, program, release, meaning.says(value)) if meaning.reads(value) else None
-    if found is not None:
-        setting, written = found
-        if setting.place is SettingPlace.ENV and isinstance(written, bool):
-            written = int(written)  # programs read numbers there
-        yield PlanSetting(where=setting.place, key=setting.key, value=written, origin=Origin.CURRENT)
-        return
-    raise untold(program, name, value, meaning.fact)
+        return []
+    said = {meaning.fact: meaning.says(value)} if meaning.reads(value) else {}
+    if not (found := spelt_settings(said, program, release, Origin.CURRENT)):
+        raise untold(program, name, value, meaning.fact)
+    return [
+        replace(one, value=int(one.value))  # programs read numbers there
+        if one.where is SettingPlace.ENV and isinstance(one.value, bool)
+        else one
+        for one in found
+    ]
 
 
 def switched(settings: Iterable[PlanSetting], release: ReleaseSettings | None) -> Iterator[PlanSetting]:

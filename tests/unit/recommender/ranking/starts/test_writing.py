@@ -161,7 +161,8 @@ def test_what_runs_by_our_names_is_written_as_the_release_has_it_or_refused(prog
             with pytest.raises(InputError, match=f"no setting that says {name}=2"):
                 with_current([], about, screen(about), is_divided=False)
         else:
-            [item] = with_current([], about, screen(about), is_divided=False)
+            item, *beside = with_current([], about, screen(about), is_divided=False)
+            assert [one.key for one in beside] == list(said[0].beside if known is None and said else ())
             assert item.key == (said[0].key if known is None and said else known and known.key)
 
 
