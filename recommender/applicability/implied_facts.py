@@ -50,6 +50,9 @@ _SHORT_OF_MEMORY = frozenset(
 _UNEVEN_LENGTHS = frozenset({"dynamic-shape", "data-padding", "batch-request-length-imbalance"})
 _ADAPTERS = frozenset({"software[llama-factory]", "software[ms-swift]"})
 """Trainers whose default is adapters (finetuning_type and tuner_type are lora)."""
+_FROM_REWARDS = frozenset({"rlhf_type", "reward_funcs", "reward_model", "use_vllm", "pref_loss", "ppo_epochs"})
+"""Settings of trainers (ms-swift, TRL, LLaMA-Factory) that only training from preferences or rewards has."""
+_STAGES = frozenset({"rm", "ppo", "dpo", "kto"})
 _OFF = frozenset({"", "0", "false", "none", "no", "off"})
 _INTEGERS = frozenset({"int8", "int4", "w8a8", "w4a8", "w4a16", "w4a4", "fp8", "mxfp8", "mxfp4", "float8"})
 """Precisions that only a quantised model has."""
@@ -102,6 +105,7 @@ def _of_settings(
         yield "draft", _METHODS.get(str(method).lower(), str(method).lower()) if drafts else "any"
         yield from (("pp", 1), ("cp", 1))
     yield "deterministic", any(not _is_off(settings.get(name)) for name in _DETERMINISM)
+    yield "rlhf", not _FROM_REWARDS.isdisjoint(settings) or settings.get("stage") in _STAGES
     stated = statement(current).facts
     names = {name for name in facts if name.startswith("software[")}
     if stated.get("lora_rank") or not _is_off(settings.get("enable_lora")):

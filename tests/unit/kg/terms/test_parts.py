@@ -17,6 +17,8 @@ from kg.terms.parts import part_of, parts
         ("speculative_config.method", "ngram", "vllm", "draft model"),
         ("--max-loras", 4, "vllm", "low-rank adapters"),
         ("--runner", "pooling", "vllm", "pooling head"),
+        ("--steps_per_generation", 4, "ms-swift", "training from preferences or rewards"),
+        ("--vllm_mode", "colocate", "trl", "training from preferences or rewards"),
     ],
 )
 def test_a_setting_belongs_to_the_part_that_its_place_value_or_name_says(

@@ -57,6 +57,14 @@ def test_settings_state_precision_graph_and_determinism() -> None:
     assert implied_facts({"phase": "training"}, {"--optimizer": "LAMB"})["optimizer"] == "lamb"
 
 
+@pytest.mark.parametrize(
+    ("settings", "rlhf"),
+    [({"--rlhf_type": "grpo"}, True), ({"stage": "dpo"}, True), ({"stage": "sft"}, False), ({}, False)],
+)
+def test_training_is_from_rewards_where_a_setting_says_so(settings: dict[str, Value], rlhf: bool) -> None:
+    assert implied_facts({"phase": "training"}, settings)["rlhf"] is rlhf
+
+
 def test_a_bottleneck_says_that_memory_is_short_or_lengths_vary() -> None:
     implied = implied_facts({"bottleneck[activation-memory]": 0.3, "bottleneck[data-padding]": 0.1}, {})
     assert (implied["memory_short"], implied["variable_lengths"]) == (True, True)
