@@ -50,7 +50,7 @@ _SHORT_OF_MEMORY = frozenset(
 _UNEVEN_LENGTHS = frozenset({"dynamic-shape", "data-padding", "batch-request-length-imbalance"})
 _ADAPTERS = frozenset({"software[llama-factory]", "software[ms-swift]"})
 """Trainers whose default is adapters (finetuning_type and tuner_type are lora)."""
-_FROM_REWARDS = frozenset({"rlhf_type", "reward_funcs", "reward_model", "use_vllm", "pref_loss", "ppo_epochs"})
+_FROM_REWARDS = frozenset({"rlhf_type", "reward_funcs", "reward_model", "use_vllm", "pref_loss"})
 """Settings of trainers (ms-swift, TRL, LLaMA-Factory) that only training from preferences or rewards has."""
 _STAGES = frozenset({"rm", "ppo", "dpo", "kto"})
 _OFF = frozenset({"", "0", "false", "none", "no", "off"})
