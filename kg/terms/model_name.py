@@ -83,7 +83,7 @@ _PARTS: Mapping[Part, re.Pattern[str]] = MappingProxyType(
         ),
         Part.RUN: re.compile(
             r"(?:pre|post)?train(?:ing)?|(?:fine)?tune|finetune|full|lora|qlora|sft|grpo|ptd|fsdp2?|mc2|"
-            r"pack|run|launch|script|start|serve|server|job|cmd|bench|standard|input|test|distributed|recompute|swap|ds|\d+k|\d+p|"
+            r"pack|run|launch|script|config|start|serve|server|job|cmd|bench|standard|input|test|distributed|recompute|swap|ds|\d+k|\d+p|"
             r"(?:(?:tp|pp|cp|ep|dp|vpp|etp|edp|sp|l|mbs|gbs)\d+)+"
         ),
     }

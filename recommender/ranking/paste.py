@@ -36,8 +36,9 @@ COMMANDS = {
 OVERRIDING = {
     "llama-factory": ("llamafactory-cli train", "TASK.yaml"),
     "torchtune": ("tune run", "RECIPE --config CONFIG"),
+    "megatron-bridge": ("torchrun --nproc-per-node SIZE scripts/training/run_recipe.py", "--recipe RECIPE"),
 }
-"""Trainers whose commands take a file, and its fields as ``key=value``."""
+"""Trainers whose commands take a file or a recipe, and its fields as ``key=value``."""
 
 
 def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = "") -> list[str]:

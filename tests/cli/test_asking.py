@@ -222,6 +222,25 @@ def test_adapters_that_are_told_are_written_once_with_what_they_need_or_refused(
     assert "as the program does unless told" not in str(ran.json["situation"])
 
 
+def test_a_recipe_of_megatron_bridge_is_told_the_layout_by_its_fields(run: Any, tmp_path: Path) -> None:
+    words = "--recipe qwen3_30b_a3b_sft_config -tp 2 -sl 8192 model.expert_model_parallel_size=8 logger.new=1"
+    script = tmp_path / "sft.sh"
+    script.write_text(f"torchrun --nproc-per-node 8 scripts/training/run_recipe.py {words}\n")
+    asked = ("recommend", "--from-command", script, "--hardware", "h100-sxm5-80gb")
+    made = run(*asked, "--json").json
+    values = {item["key"]: item["value"] for item in made["start"]["settings"]}
+    assert (values["model.tensor_model_parallel_size"], values["model.expert_model_parallel_size"]) == (2, 8)
+    assert values["ddp.use_distributed_optimizer"] is True
+    out = run(*asked).out
+    assert "qwen3-30b-a3b train (seq_len=8192) on 8 x h100-sxm" in out
+    assert " logger.new=1" in out
+    told = ("recommend", *TRAINED, "--software", "megatron-bridge")
+    adapted = run(*told, "--trait", "lora_rank=16").out
+    assert "peft.dim=16" in adapted
+    assert "--mode lora" in adapted
+    assert run(*told, "--precision", "fp32").code == 2
+
+
 def test_a_script_of_a_trainer_keeps_what_it_says_in_its_own_words(run: Any, tmp_path: Path) -> None:
     words = "--train_type full --torch_dtype bfloat16 --deepspeed zero3 --max_length 2048"
     script = tmp_path / "sft.sh"

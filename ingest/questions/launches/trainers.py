@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.program import POSITIONAL
 from ingest.questions.launches.script import UNKNOWN, readable
+from kg.terms.dialects import statement
 from kg.terms.meanings import table
 
 if TYPE_CHECKING:
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 
     from ingest.questions.launches.options import LaunchOptions
     from ingest.questions.launches.program import StartedProgram
+    from kg.nouns.values import Value
 
 NOT_TUNED = frozenset(table("left_out")["trainer"])
 _PRECISIONS = ("bf16", "fp16")
 _SIZED = re.compile(r"\d[bB](?![a-z])")
 """In the name of a configuration that a model's size names, as ``llama3_8b.toml``."""
-_FULL = frozenset({"full", "false", "none", "0"})
+_FULL = frozenset({"full", "false", "none", "0", "sft", "pretrain"})
 
 
 def read_trainer(
@@ -43,9 +45,10 @@ def read_trainer(
         question["model"] = f"{model}-{size}" if size else model
     if (length := given.positive(*signs.length)) is not None:
         question["shape"] = {"seq_len" if started.phase == "training" else "input_len": length}
-    precision = next((name for name in _PRECISIONS if given.values.get(name) is True), None)
-    if precision := precision or given.text("mixed_precision", "trainer.precision"):
-        question["precision"] = "fp32" if precision == "no" else precision.removesuffix("-mixed")
+    precision: Value = next((name for name in _PRECISIONS if given.values.get(name) is True), None)
+    formats = {name: value for name, value in given.values.items() if name.endswith("precision")}
+    if precision := precision or statement(formats, signs.id).facts.get("precision"):
+        question["precision"] = precision
     adapters = [str(given.values[name]).lower() for name in signs.lora if name in given.values]
     if any(word not in _FULL for word in adapters):
         notes.append(

@@ -12,7 +12,7 @@ from kg.terms.meanings import OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
 from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.layout_flags import MEGATRON, VLLM, flag_settings, spelt_settings
+from recommender.ranking.starts.layout_flags import FIELDED, MEGATRON, VLLM, flag_settings, spelt_settings
 from recommender.ranking.starts.lengths import PAGE, longest
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import StartSituation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
-MINDFORMERS = "mindformers"
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 _CHECKED_BY = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.14.0/megatron/training/arguments.py"
 SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm"}
@@ -48,9 +47,13 @@ def assumed_settings(
     priced = {"precision": "bf16", **(settings or {})}
     if told:
         priced["precision"] = PRECISION_NAMES.get(told, told)
-    if framework in MEGATRON or framework == MINDFORMERS:
+    named, is_shared = str(priced["precision"]), replicated_by(framework, layout.degrees()) is not None
+    is_refused = spelt("precision", framework, situation.framework.version, named) is None
+    if (is_shared or framework in FIELDED) and told and named != "bf16" and is_refused:
+        raise untold(framework, "precision", named, "precision")
+    if framework in MEGATRON | {"mindformers"}:
         facts = dict(_trained(layout, priced, framework))
-    elif replicated_by(framework, layout.degrees()) is not None:
+    elif is_shared:
         facts = dict(_shared_out(situation, priced))
     elif framework in SERVED:
         facts = dict(_served(situation, priced))
@@ -58,7 +61,8 @@ def assumed_settings(
         return []
     if settings is None:
         facts = {name: value for name, value in facts.items() if told and name == "precision"}
-    rest = {"--bf16": True} if facts.get("precision") == "fp8" and framework in MEGATRON else {}
+    is_wide = facts.get("precision") == "fp8" and framework in MEGATRON - FIELDED
+    rest = {"--bf16": True} if is_wide else {}  # what is not computed in eight bits
     return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(rest)
 
 
@@ -68,7 +72,8 @@ def one_queue(
     """The variable without which Megatron refuses to divide products or sequences before Blackwell."""
     is_divided = layout is not None and layout.tp * layout.cp > 1
     is_told = any(item.key == _QUEUES for item in settings)
-    if situation.framework.id not in MEGATRON or not is_divided or is_told or situation.facts.get("has_fp4"):
+    is_checked = situation.framework.id in MEGATRON - FIELDED and not situation.facts.get("has_fp4")
+    if not is_checked or not is_divided or is_told:
         return []
     return [
         PlanSetting(
@@ -101,9 +106,9 @@ def _trained(
         yield "turns", int(float(str(samples)) / float(str(settings["micro_batch"])) / layout.dp)
     if framework in MINDSPEED:
         yield "flash_attention", 1
-        yield from _whole(settings, "lora_rank")
-    elif (rank := settings.get("lora_rank")) and spelt("lora_rank", framework) is None:
+    if (rank := settings.get("lora_rank")) and spelt("lora_rank", framework) is None:
         raise untold(framework, "lora_rank", int(float(str(rank))), "lora_rank")
+    yield from _whole(settings, "lora_rank")
     if settings.get("recompute") == "full":
         yield "recompute", "full"
 
@@ -112,11 +117,7 @@ def _shared_out(situation: StartSituation, settings: Mapping[str, object]) -> It
     """What a trainer is told that replicates a model, or shares it out: what it does not do by itself."""
     framework = situation.framework
     usual = engine_defaults("training", framework.id, framework.version)
-    precision = str(settings["precision"])
-    is_told = bool(situation.problem.workload.precision) and precision != "bf16"
-    if is_told and spelt("precision", framework.id, framework.version, precision) is None:
-        raise untold(framework.id, "precision", precision, "precision")
-    yield "precision", precision
+    yield "precision", str(settings["precision"])
     yield from _whole(settings, "micro_batch")
     if (length := situation.number("seq_len")) is not None:
         yield "seq_len", int(length)

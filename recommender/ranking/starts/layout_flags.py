@@ -13,7 +13,13 @@ from recommender.cost_model.layout_domain import WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
-MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"})
+FIELDED = frozenset({"megatron-bridge"})
+"""Programs with Megatron's blocks beneath that have fields of their own in place of its flags."""
+MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}) | FIELDED
+_LAST_STAGE = {
+    "megatron-lm": "--decoder-last-pipeline-num-layers",
+    "megatron-bridge": "model.num_layers_in_last_pipeline_stage",
+}
 SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"}
 """Frameworks that split one model over devices; others replicate it."""
 
@@ -77,19 +83,21 @@ def spelt_settings(
     """
     found = [spelt(fact, framework, release, value, copies=copies) for fact, value in facts.items()]
     return [
-        PlanSetting(where=one.place, key=key, value=to, origin=origin, source=source, file=one.file)
+        PlanSetting(where=place, key=key, value=to, origin=origin, source=source, file=one.file)
         for one, value in filter(None, found)
         for key, to in {one.key: value, **one.beside}.items()
+        for place in (SettingPlace.FLAG if key.startswith("-") else one.place,)
     ]
 
 
 def flag_settings(
     flags: Mapping[str, Value], origin: Origin = Origin.COST_MODEL, source: str = ""
 ) -> list[PlanSetting]:
-    """Flags as settings."""
+    """Flags as settings; a name without dashes is a field."""
     return [
-        PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=origin, source=source)
+        PlanSetting(where=place, key=key, value=value, origin=origin, source=source)
         for key, value in flags.items()
+        for place in (SettingPlace.FLAG if key.startswith("-") else SettingPlace.YAML,)
     ]
 
 
@@ -102,8 +110,8 @@ def _uneven(layout: ParallelLayout, framework: str, layers: int) -> dict[str, Va
     idle = each * layout.pp - layers
     if not idle:
         return {}
-    if framework == "megatron-lm":
+    if framework in _LAST_STAGE:
         last = each - idle
-        return {"--decoder-last-pipeline-num-layers": last} if last > 0 else {}
+        return {_LAST_STAGE[framework]: last} if last > 0 else {}
     names = ",".join(str(layers + place) for place in range(idle))
     return {"--num-layers": layers + idle, "--noop-layers": names}

@@ -119,6 +119,8 @@ class Screen:
             return found.setting.place, name if is_alias else found.setting.key
         if written:
             return SettingPlace.FLAG, written
+        if release is not None and release.registry.overrides and "." in name:
+            return SettingPlace.YAML, name
         if release is not None and (stem := name.removeprefix("speculative_")) != name:
             found = release.look_up(f"speculative_config.{stem}", SettingPlace.JSON, suggest=False)
             if found.setting is not None:  # as a launch's object is read

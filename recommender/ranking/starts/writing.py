@@ -21,7 +21,7 @@ from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings, one_queue, untold
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
-from recommender.ranking.starts.layout_flags import VLLM, layout_settings, spelt_settings
+from recommender.ranking.starts.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
 from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, expected_of
 from recommender.ranking.starts.lengths import longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.company import Company
@@ -294,7 +294,7 @@ def with_current(
 
 def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list[PlanSetting]:
     """The settings of a trainer that takes a file or flags: as the script writes them, else as fields."""
-    if situation.framework.id not in OVERRIDING:
+    if situation.framework.id not in OVERRIDING.keys() - FIELDED:
         return settings
     is_flagged = any(situation.written(name).startswith("--") for name in situation.current or {})
     place, dashes = (SettingPlace.FLAG, "--") if is_flagged else (SettingPlace.YAML, "")

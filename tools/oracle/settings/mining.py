@@ -19,7 +19,7 @@ from tools.oracle.settings.source import Mined, Sources
 from tools.oracle.settings.trainers import dictionary_keys, yaml_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from tools.oracle.settings.plans import Plan
@@ -80,7 +80,18 @@ def mine(plan: Plan, folder: Path, release: str = "main") -> list[Mined]:
             item.resolved = tuple(
                 (str(case[0]).replace("plain decoder", "text writer"), *case[1:]) for case in item.resolved
             )
+    _place_in_submodule(plan, folder, found.values())
     return sorted(found.values(), key=lambda item: (item.place, item.key))
+
+
+def _place_in_submodule(plan: Plan, folder: Path, items: Iterable[Mined]) -> None:
+    """Give what another repository defines its address there."""
+    if plan.submodule:
+        inner, address, named = plan.submodule
+        ref = (folder / named).read_text(encoding="utf-8").strip()
+        for item in items:
+            _, is_inside, path = item.path.partition(f"{inner}/")
+            item.path = address.format(ref=ref, path=f"{path}#L{item.line}") if is_inside else item.path
 
 
 def _flags(plan: Plan, folder: Path) -> Iterator[Mined]:

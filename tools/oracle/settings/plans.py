@@ -51,6 +51,7 @@ class Plan:
         writers: Settings whose default for a plain decoder is that of every model that writes text, with the
             release from which.
         aside: Settings that it hides while the programs beneath check, with the release from which.
+        submodule: Folder of another repository, the address of a file in it, and the file with its commit.
     """
 
     software: str
@@ -89,6 +90,7 @@ class Plan:
     named: str = ""
     writers: dict[str, str] = field(default_factory=dict)
     aside: dict[str, str] = field(default_factory=dict)
+    submodule: tuple[str, ...] = ()
 
 
 def _plan(software: str, given: dict[str, Any]) -> Plan:

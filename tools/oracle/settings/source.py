@@ -100,6 +100,12 @@ class Module:
         }
 
     @cached_property
+    def renamed(self) -> dict[str, str]:
+        """Names that are imported under another, by that."""
+        nodes = (node for node in ast.walk(self.tree) if isinstance(node, ast.ImportFrom))
+        return {name.asname: name.name for node in nodes for name in node.names if name.asname}
+
+    @cached_property
     def constants(self) -> dict[str, ast.expr]:
         """What names of the module are set to."""
         return dict(assignments(self.tree.body))
@@ -194,7 +200,12 @@ class Sources:
             return self._inside(outer, inner, module)
         if module is not None and name in module.classes:
             return module.classes[name], module
-        found = [item for item in self._classes.get(name, ()) if name in item.classes]
+        own = module.renamed.get(name, name) if module is not None else name
+        named = [item for item in self._classes.get(own, ()) if own in item.classes]
+        found = [item for item in named if own == name or item is not module]
+        if module is not None and len(found) > 1 and (origin := module.imports.get(name)):
+            found = [item for item in found if origin in item.path]
+        name = own
         return (found[0].classes[name], found[0]) if len(found) == 1 or (found and module is None) else None
 
     def _inside(

@@ -34,6 +34,25 @@ def test_sections_of_a_file_are_objects_with_the_fields_of_their_class(tmp_path:
     assert found["shards.old"].replaced_by == "shards.count"
 
 
+def test_a_class_may_derive_from_one_of_its_name_in_another_repository(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    (inner / "core").mkdir(parents=True)
+    (tmp_path / "commit").write_text("abc123\n")
+    (inner / "core" / "config.py").write_text("class Layers:\n    count: int = 4\n")
+    (inner / "other.py").write_text("class Layers:\n    none: int = 0\n")
+    (tmp_path / "own.py").write_text(
+        "from core import Layers as Above\nclass Layers(Above):\n    wide: bool = False\n"
+        "class Rows(Layers):\n    size: int = 1\n"
+    )
+    inside = ("inner", "https://host/{ref}/{path}", "commit")
+    classes = {"model": ("Rows",)}
+    plan = Plan(software="toy", source="", library=("own.py", "inner"), sections=classes, submodule=inside)
+    plan.places["yaml"] = "x"
+    found = {item.key: item.path for item in mine(plan, tmp_path)}
+    core = "https://host/abc123/core/config.py#L2"
+    assert found == {"model.count": core, "model.wide": "own.py", "model.size": "own.py"}
+
+
 TREE = """
 from dataclasses import dataclass, field
 class Base:
