@@ -1,6 +1,6 @@
-"""The batch workload of Let's Wait Awhile (Wiesner et al., Middleware 2021, arXiv 2110.13234): 3,387 jobs of 2020.
+"""The batch workload of Let's Wait Awhile (Wiesner et al., Middleware 2021, arXiv 2110.13234): 3,387 jobs of a year.
 
-Drawn as the paper's simulator draws them (generator of numpy; its own seed is 0): submitted on workdays from 9 to 17 h,
+Drawn as the paper's simulator draws them (generator of numpy; its own seed is 0, its year 2020): submitted on workdays from 9 to 17 h,
 4 to 90 h long in steps of 30 minutes. A job has to be done when its user comes back: on the next workday at
 9 h where it would end outside working hours, or at the next delivery on Monday or Thursday at 9 h.
 """
@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 import numpy as np
 
 JOBS = 3387
-YEAR_START = datetime(2020, 1, 1)
 SLOT = timedelta(minutes=30)
 
 
@@ -44,9 +43,10 @@ def _semi_weekly(end: datetime) -> datetime:
     raise AssertionError("a week has a Monday")
 
 
-def batch_jobs(rng: np.random.Generator, count: int = JOBS) -> list[BatchJob]:
+def batch_jobs(rng: np.random.Generator, year: int = 2020, count: int = JOBS) -> list[BatchJob]:
     """The jobs in order of submission."""
-    days = [YEAR_START + timedelta(days=number) for number in range(366)]
+    begun, over = datetime(year, 1, 1), datetime(year + 1, 1, 1)
+    days = [begun + timedelta(days=number) for number in range((over - begun).days)]
     workdays = [day for day in days if day.weekday() < 5]
     submitted = rng.multinomial(JOBS, [1 / len(workdays)] * len(workdays))
     arrivals = [
@@ -56,8 +56,8 @@ def batch_jobs(rng: np.random.Generator, count: int = JOBS) -> list[BatchJob]:
     ]
     lengths = rng.choice(range(240, 5400, 30), size=JOBS)
     jobs = []
-    for begin, minutes in list(zip(arrivals, lengths, strict=True))[:: max(1, JOBS // count)]:
-        end = begin + timedelta(minutes=int(minutes))
-        slots = [(moment - YEAR_START) // SLOT for moment in (begin, _next_workday(end), _semi_weekly(end))]
+    for arrival, minutes in list(zip(arrivals, lengths, strict=True))[:: max(1, JOBS // count)]:
+        end = arrival + timedelta(minutes=int(minutes))
+        slots = [(moment - begun) // SLOT for moment in (arrival, _next_workday(end), _semi_weekly(end))]
         jobs.append(BatchJob(slots[0], int(minutes) // 30, slots[1], slots[2]))
     return jobs

@@ -2,10 +2,10 @@
 
     python -m benchmarks.green.green_backtest --series DIR [--quick]
 
-DIR holds a CSV a region (`Time,Carbon Intensity`, such as ger_ci.csv), with all of 2020. A region is
-forecast by the shipped coefficients, which learned from no series of 2020 and from neither Germany nor Great
-Britain, bent by its own past and by the other regions of DIR, of which the weeks around each stretch are
-left out.
+DIR holds a CSV a region (`Time,Carbon Intensity`, such as ger_ci.csv). Every calendar year that a region has
+whole, and nine days before it, is one run, named by the region, and by the year too where it has several. It
+is forecast by the shipped coefficients, bent by its own past and by the other regions of DIR, of which the
+weeks around each stretch are left out. A region and year that the coefficients learned from says `learned`.
 
 Two workloads: that of Let's Wait Awhile (4 rules), and a grid of jobs (1 to 48 h by 12 to 96 h, whole and
 split, a start every seven hours). `once`: our plan of the arrival, kept. `floor`: profile of four weeks by
@@ -17,6 +17,7 @@ interval. `coverage_90`: per cent of the forecasts inside theirs. The seed draws
 """
 
 import time
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from recommender.green.backtest import (
     replan_split,
     replan_whole,
 )
-from recommender.green.coefficients import NeighbourRegion
+from recommender.green.coefficients import NeighbourRegion, shipped
 from recommender.green.desk import CLASSES, STEP, WINDOW_DAYS, interval_factors
 from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, IntensityHistory
 from recommender.green.placement import best_start, cheapest_slots
@@ -52,7 +53,7 @@ NAMES = {"ger_ci": "DE", "gb_ci": "GB", "fr_ci": "FR", "cal_ci": "CAL"}
 
 
 def load(folder: Path) -> dict[str, IntensitySeries]:
-    """Every series of the folder that covers 2020; the clock of its file is taken as it stands."""
+    """Every series of the folder that has a whole year; the clock of its file is taken as it stands."""
     found = {}
     for path in sorted(folder.glob("*.csv")):
         name = NAMES.get(path.stem, path.stem)
@@ -61,16 +62,28 @@ def load(folder: Path) -> dict[str, IntensitySeries]:
         except ValueError as fault:
             print(f"{path.name} is left out: {fault}")
             continue
-        begin = series.slot_of(datetime(2020, 1, 1, tzinfo=series.start.tzinfo))
-        if begin < 9 * DAY or len(series.values) < begin + 366 * DAY + HORIZON // 2:
-            print(f"{path.name} is left out: it does not cover 2020 and nine days before")
+        if not whole_years(series):
+            print(f"{path.name} is left out: it covers no calendar year and nine days before it")
             continue
         found[name] = series
     return found
 
 
+def slots_of(series: IntensitySeries, year: int) -> tuple[int, int]:
+    """The slots of a year: its first, and that after its last."""
+    first, over = (datetime(one, 1, 1, tzinfo=series.start.tzinfo) for one in (year, year + 1))
+    return series.slot_of(first), series.slot_of(over)
+
+
+def whole_years(series: IntensitySeries) -> list[int]:
+    """The calendar years that a series has whole, with nine days before them."""
+    years = range(series.start.year, series.start.year + len(series.values) // (365 * DAY) + 2)
+    spans = ((year, *slots_of(series, year)) for year in years)
+    return [year for year, begin, end in spans if begin >= 9 * DAY and end <= len(series.values)]
+
+
 def workload(
-    series: IntensitySeries, table: ForecastTable, first: int, every: int, drawn: Run
+    series: IntensitySeries, table: ForecastTable, first: int, year: int, drawn: Run
 ) -> dict[str, Any]:
     """The four rules of Let's Wait Awhile."""
     values = series.values
@@ -80,7 +93,7 @@ def workload(
     for rule in ("next_workday", "semi_weekly"):
         for mode in ("whole", "split"):
             sums = np.zeros(6)
-            for job in batch_jobs(drawn.rng())[::every]:
+            for job in batch_jobs(drawn.rng(), year)[:: 8 if drawn.quick else 1]:
                 a, n = first + job.arrival, job.length
                 end = first + (job.next_workday if rule == "next_workday" else job.semi_weekly)
                 if end > len(values):
@@ -153,12 +166,12 @@ def errors(values: Floats, table: ForecastTable, first: int, last: int) -> dict[
     }
 
 
-def run(series: dict[str, IntensitySeries], name: str, drawn: Run) -> dict[str, Any]:
-    """Everything about one region."""
+def run(series: dict[str, IntensitySeries], name: str, year: int, drawn: Run) -> dict[str, Any]:
+    """Everything about one region in one year."""
     own, quick = series[name], drawn.quick
     clock = time.process_time()
-    first = own.slot_of(datetime(2020, 1, 1, tzinfo=own.start.tzinfo))
-    last = min(len(own.values), first + 366 * DAY + HORIZON)
+    first, over = slots_of(own, year)
+    last = min(len(own.values), over + HORIZON)
     own = IntensitySeries(
         region=name, start=own.start, values=own.values[:last], is_filled=own.is_filled[:last], kind=own.kind
     )
@@ -170,7 +183,7 @@ def run(series: dict[str, IntensitySeries], name: str, drawn: Run) -> dict[str, 
     history = IntensityHistory(own.values, own.local_start)
     table = ForecastTable.rolling(history, first, last, others[:3])
     forecast_s = time.process_time() - clock
-    found: dict[str, Any] = workload(own, table, first, 8 if quick else 1, drawn)
+    found: dict[str, Any] = workload(own, table, first, year, drawn)
     shares = [100 * row["ours"] / row["perfect"] for row in found.values() if isinstance(row, dict)]
     found["share_of_perfect"] = [round(share, 1) for share in shares]
     cells = {}
@@ -181,16 +194,15 @@ def run(series: dict[str, IntensitySeries], name: str, drawn: Run) -> dict[str, 
             content = cell.to_json()
             content["cpu_s"] = round(time.process_time() - clock, 2)
             cells[f"{hours} h by {within} h, {'split' if can_split else 'whole'}"] = (cell, content)
-    gaps = [cell.promised - cell.replanned for cell, _ in cells.values()]
-    gaps_once = [cell.promised_once - cell.once for cell, _ in cells.values()]
+    gaps = {
+        "promise_gap": [cell.promised - cell.replanned for cell, _ in cells.values()],
+        "promise_gap_once": [cell.promised_once - cell.once for cell, _ in cells.values()],
+    }
     late = [cell for key, (cell, _) in cells.items() if int(key.split(" by ")[1].split()[0]) >= 48]
     waited = sum(cell.shifted * cell.jobs for cell in late)
-    found["promise_gap"] = round(float(np.mean(np.abs(gaps))), 2)
-    found["promise_gap_mean"] = round(float(np.mean(gaps)), 2)
-    found["promise_gap_worst"] = round(float(np.max(gaps)), 2)
-    found["promise_gap_once"] = round(float(np.mean(np.abs(gaps_once))), 2)
-    found["promise_gap_once_mean"] = round(float(np.mean(gaps_once)), 2)
-    found["promise_gap_once_worst"] = round(float(np.max(gaps_once)), 2)
+    for key, points in gaps.items():
+        each = {key: np.abs(points).mean(), f"{key}_mean": np.mean(points), f"{key}_worst": np.max(points)}
+        found |= {name: round(float(value), 2) for name, value in each.items()}
     shares = [cell.held for cell, _ in cells.values() if cell.held is not None]
     found["promise_held"] = round(float(np.mean(shares)), 1)
     found["dirtier_48"] = round(sum(cell.dirtier * cell.shifted * cell.jobs for cell in late) / waited, 1)
@@ -201,6 +213,13 @@ def run(series: dict[str, IntensitySeries], name: str, drawn: Run) -> dict[str, 
     return found
 
 
+def runs(series: dict[str, IntensitySeries]) -> Iterator[tuple[str, str, int]]:
+    """Each region and year of a folder, with its name between them."""
+    for region, one in series.items():
+        years = whole_years(one)
+        yield from ((region, region if len(years) == 1 else f"{region} {year}", year) for year in years)
+
+
 def main() -> None:
     """Run all regions and print."""
     arguments = harness.read(
@@ -208,12 +227,15 @@ def main() -> None:
     )
     series = load(arguments.series)
     result = {}
-    for name in series:
-        found = run(series, name, arguments)
+    about = shipped()[1]
+    for region, name, year in runs(series):
+        found = run(series, region, year, arguments)
         result[name] = found
-        print(f"\n{name}: per cent of emissions saved against a start at once")
+        found["learned"] = region in about["regions"] and year in about["years"]
+        told = " (the coefficients learned from it)" if found["learned"] else ""
+        print(f"\n{name}{told}: per cent of emissions saved against a start at once")
         print(f"{'':22}{'ours':>7}{'once':>7}{'floor':>7}{'noise':>7}{'perfect':>9}{'share':>8}{'goal':>6}")
-        goals = GOALS.get(name, (None,) * 4)
+        goals = GOALS.get(region, (None,) * 4)
         rules = [key for key, row in found.items() if isinstance(row, dict) and "ours" in row]
         for rule, share, goal in zip(rules, found["share_of_perfect"], goals, strict=True):
             row = found[rule]
