@@ -10,6 +10,7 @@ from cli.context import open_workspace, server_of, with_defaults
 from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
+from cli.text.language import localised
 from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def show(prediction: Prediction) -> None:
         say(f"\n{place}. {item.title}   [{item.id}]")
         _show(item, now.unit if now else "")
     if prediction.together is not None:
-        say(f"\n{prediction.together.title}: {', '.join(prediction.together.rests_on)}")
+        say(f"\n{prediction.together.title}: {', '.join(map(localised, prediction.together.rests_on))}")
         _show(prediction.together, now.unit if now else "")
 
 

@@ -25,7 +25,10 @@ LANGUAGES = ("en", "zh")
 _PLACE = re.compile(r"\{(\w+)\}")
 _COLUMNS = re.compile(r"( {2,})")
 _HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
-_NAMED = re.compile(r"(?P<name>[^:]+?)(?: \((?P<because>.+)\)|: (?P<rest>.+))", re.DOTALL)
+_NAMED = re.compile(
+    r"(?P<name>[^:]+?(?: \([^()]*\))?)(?: \((?P<because>[^()]*(?:\([^()]*\)[^()]*)*)\)|: (?P<rest>.+))",
+    re.DOTALL,
+)
 """A name, and what is said of it: read before the templates, which may fit it by chance."""
 LONGEST = 500
 """Letters of a text that is read by templates; ours are shorter."""

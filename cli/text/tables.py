@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.text.language import localised
 from cli.text.width import broken, columns_of, wrapped
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def table_lines(
     if _total(_widths(columns, rows, kept)) > width and len(rows) >= _FOLDED_FROM:
         kept = [place for place in kept if any(row[place] for row in rows)]
         alike = [place for place in kept if columns[place] and len({row[place] for row in rows}) == 1]
-        for text in (f"all: {columns[place]} {rows[0][place]}" for place in alike):
+        for text in (f"{localised('all:')} {columns[place]} {rows[0][place]}" for place in alike):
             yield from ((line, False) for line in wrapped(text, width))
         kept = [place for place in kept if place not in alike]
     below: list[int] = []

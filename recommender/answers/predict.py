@@ -160,7 +160,7 @@ def _benefit(
     kind = " + ".join(dict.fromkeys(kinds))
     rests = [item.basis] if item.gain is not None else []
     if change is not None:
-        rests.append("cost model: " + ", ".join(f"{n} {a} to {b}" for n, (a, b) in change.settings.items()))
+        rests.append("cost model: " + ", ".join(f"{n} {a} -> {b}" for n, (a, b) in change.settings.items()))
         if change.after.fits is False:
             rests.append("by which it does not fit the memory")
     expected = None

@@ -101,6 +101,9 @@ def recent_errors(
     return ours * low[horizons], ours * high[horizons], score
 
 
+_IMPORT = "tunegraph green import FILE --region NAME"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionForecast:
     """A forecast for people and programs.
@@ -198,16 +201,15 @@ class GreenDesk:
         Raises:
             InputError: No such region, or several and none is named.
             InfeasibleError: The deadline has passed, or the job does not fit before it.
+            NoEvidenceError: Nothing is known of the grid.
         """
         moment = now or self._clock()
         chosen = self.shelf.choose(region)
+        expected, kept = self.seen(chosen, moment), self.record(chosen).factor
+        if not len(expected.g_per_kwh):
+            raise NoEvidenceError(f"no plan: {expected.basis}", hint=_IMPORT)
         return make_plan(
-            job,
-            self.seen(chosen, moment),
-            moment,
-            region=chosen or region,
-            will_replan=will_replan,
-            kept_here=self.record(chosen).factor,
+            job, expected, moment, region=chosen or region, will_replan=will_replan, kept_here=kept
         )
 
     def record(self, region: str) -> WaitRecord:
@@ -251,10 +253,7 @@ class GreenDesk:
         expected = self.seen(chosen, moment)
         stored = self.shelf.load(chosen) if chosen else None
         if stored is None or not len(expected.g_per_kwh):
-            raise NoEvidenceError(
-                f"no forecast: {expected.basis}", hint="tunegraph green import FILE --region NAME"
-            )
-
+            raise NoEvidenceError(f"no forecast: {expected.basis}", hint=_IMPORT)
         low, high, score = recent_errors(stored, expected, moment)
         start = stored.series.time_of(stored.series.slot_of(moment))
         theirs = stored.published.errors(stored.series) if stored.published else {}
@@ -310,9 +309,7 @@ class GreenDesk:
         chosen = self.shelf.choose(region)
         stored = self.shelf.load(chosen) if chosen else None
         if stored is None:
-            raise NoEvidenceError(
-                "no series has been imported", hint="tunegraph green import FILE --region NAME"
-            )
+            raise NoEvidenceError("no series has been imported", hint=_IMPORT)
         length, window = (max(1, -int(-seconds // SLOT_S)) for seconds in (duration_s, within_s))
         if not length <= window <= HORIZON:
             raise InputError(

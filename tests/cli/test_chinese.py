@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from cli.app import app
+from kg.terms.setting_registry import softwares
 
 _NAMES = (
     "batches classes disagreements effects kinds provenance sources problem family region code"
@@ -21,11 +22,12 @@ _NAMES = (
     "kwh latency layer layernorm learn less low lower manifest marginal mb mcp medium megatron memory metric "
     "mindie model models ms names none now npu ns number off operator operators optuna path pp prefill "
     "profile profiles python query question range recipes req restart rmsnorm s scale serve server servers "
-    "serving set settings sglang shapes shell softmax softwares sp spills start statement step stop str "
+    "serving set settings sglang shapes shell shm softmax softwares sp spills start statement step stop str "
     "strategies strategy tb tell text throughput tok token took tp tpot tps trace train training trial "
-    "triton true tunegraph us value values vllm wh words worker workers workspace x yaml zh"
+    "auto blackwell chunk config deepep dlrm full head http hybrid inference jemalloc kpack modelslim module mp multibuffer"
+    " name ascend cann shm tiling torchrun ttft triton true tunegraph us value values vllm wh words worker workers workspace x yaml zh"
 )
-NAMES = set(_NAMES.split())
+NAMES = {*_NAMES.split(), *softwares()}
 """Words of commands, of values that options take, and of formats: they are typed as they stand."""
 PROPER = re.compile(
     r"\b(?:tunegraph|python|bash|openssl|pip)(?: [^\s\u3000-\uffef]+)*|--?\w[\w-]*(?:[= ]<[^>]*>)?|'[^']*'|\"[^\"]*\"|<[^>]*>|"
@@ -68,6 +70,38 @@ SCREENS = (
     "kb query",
     "kb validate",
     "green plan --region DE --duration 8h --by +24h",
+    "kb list settings",
+    "kb list recipes --model qwen3-32b",
+    "kb list nosuch",
+    "kb query effects",
+    "kb diff vllm=0.18 vllm=0.19",
+    "workspace restore nothing.zip",
+    "workspace merge none",
+    "explain nothing",
+    "ab show nothing",
+    "ab run x",
+    "search report none.journal",
+    "sensitivity error.log",
+    "report none.json",
+    "tune before.log",
+    "tune serve_qwen3.sh --hardware 910B3 --dry-run",
+    "tune pretrain_llama2.sh --hardware 910B3 --dry-run",
+    "ingest none.jsonl",
+    "predict --model qwen3-32b --phase serving --hardware 910B3 --count 4",
+    "estimate --model deepseek-v3 --phase serving --hardware 910B3 --count 8",
+    "recommend --op conv2d --shape N=1 --hardware 910B3",
+    "recommend --op softmax --shape M=4096,N=4096 --hardware 910B3 -v",
+    "recommend --op attention --shape B=1,H=32,S=4096,D=128 --hardware a100-pcie-40gb -v",
+    "recommend --from-command serve_qwen3.sh --hardware 910B3 -v",
+    "recommend --from-command pretrain_llama2.sh --smi npu-smi.txt -v",
+    "recommend --config-json config.json --phase serving --hardware 910B3",
+    "recommend --model resnet-50 --phase inference --hardware 310P3 -v",
+    "recommend --model qwen3-32b --phase serving --hardware h100-sxm --count 4 -v",
+    "recommend --model qwen2.5-vl-7b --phase serving --hardware 910B3 --count 2 -v",
+    "recommend --model qwen3-235b-a22b --phase serving --hardware 910C --count 16 --limit tpot<=50ms --software sglang -v",
+    "recommend --model deepseek-v3 --phase serving --hardware 910B3 --count 8",
+    "recommend --model dlrm --phase training --hardware 910B3 --count 8",
+    "recommend --model llama-3.1-8b --phase training --hardware 910B2 --count 8 --software megatron-lm -v",
     "search space --hardware 910B3",
     "search status none.journal",
     "size --model qwen3-32b --phase serving --hardware 910B3",
@@ -85,14 +119,8 @@ SCREENS = (
 def test_no_screen_has_english(run: Any, tmp_path: Path, shipped_path: Path, line: str) -> None:
     run("examples", "--all", folder=tmp_path)
     own = shutil.copytree(shipped_path, tmp_path / "w") if line.startswith("ab ") else None  # which it writes
-    ran = run(
-        "--lang",
-        "zh",
-        *shlex.split(line),
-        folder=tmp_path,
-        environment={"XDG_DATA_HOME": str(tmp_path)},
-        workspace=own,
-    )
+    home = {"XDG_DATA_HOME": str(tmp_path)}
+    ran = run("--lang", "zh", *shlex.split(line), folder=tmp_path, environment=home, workspace=own)
     assert english(ran.out + ran.err) == []
 
 
@@ -106,3 +134,14 @@ def test_english_is_found() -> None:
         "them",
     ]
     assert english("用 --set NAME=VALUE 或 `tunegraph kb list` 查看 vllm-ascend 0.18 的 ms") == []
+
+
+@pytest.mark.parametrize("software", ["vllm-ascend=0.18", "mindspeed-llm", "sglang"])
+def test_settings_are_explained_in_chinese(run: Any, software: str) -> None:
+    """Names, defaults and types of a list of settings stay; what they mean does not."""
+    asked = ("kb", "list", "settings", "--software", software)
+    means = {one["means"] for one in run(*asked, "--json").json["settings"] if "means" in one}
+    shown = run("--lang", "zh", *asked).out
+    assert re.findall(r"[a-z]{2,}", shown.splitlines()[0]) == []
+    assert [text for text in means if len(english(text)) > 1 and f"  {text}  " in shown] == []
+    assert len(means) > 10

@@ -52,6 +52,9 @@ def test_a_command_without_a_series_runs_at_once_and_its_code_is_ours(run: Run, 
     missing = run("green", "wait", workspace=place)
     assert (missing.code, missing.fault) == (2, "no command to run")
     assert run("green", "forecast", workspace=place).code == 3
+    unknown = run("green", "plan", "--region", "DE", workspace=place)
+    assert (unknown.code, unknown.out) == (3, "")
+    assert unknown.fault == "no plan: no series of this region has been imported"
 
 
 def test_a_statement_of_a_log(run: Run, tmp_path: Path) -> None:
