@@ -276,9 +276,10 @@ def _number(store: GraphStore, identifier: str, fact: str) -> float | None:
 
 
 def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the ids of the models whose facts agree with all given sizes, the plainest names first.
+    """Return the ids of the models whose facts agree with all given sizes.
 
-    Those of text alone come before those that see or hear, whose language part has the sizes of another.
+    Those of text alone come before those that see or hear, whose language part has the sizes of another; then
+    those that state most of the sizes, those of the length that is given, and the plainest names.
 
     Args:
         store: The graph.
@@ -290,9 +291,8 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
     if any(not isinstance(sizes.get(name), int) for name in DECISIVE):
         return ()
     given = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
-    models: dict[str, bool] = {}
-    wanted = Literal(int(str(sizes[DECISIVE[0]])))
-    for node in nodes.subjects(store, named("property", DECISIVE[0]), wanted):
+    models: dict[str, tuple[bool, int, bool]] = {}
+    for node in nodes.subjects(store, named("property", DECISIVE[0]), Literal(int(str(sizes[DECISIVE[0]])))):
         if not node.value.startswith(_MODELS):
             continue
         facts = {name: _fact(store, node, name) for name in given}
@@ -307,8 +307,10 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
             )
             if not is_other:
                 kinds = (value_of(one) for one in nodes.literals(store, node, TG.ARCHITECTURE))
-                models[name_of(node)] = "multimodal" in kinds
-    return tuple(sorted(models, key=lambda name: (models[name], name.count("-"), name)))
+                unstated = sum(value is None for value in facts.values())
+                is_longer = _fact(store, node, "max_positions") != sizes.get("max_positions")
+                models[name_of(node)] = ("multimodal" in kinds, unstated, is_longer)
+    return tuple(sorted(models, key=lambda name: (*models[name], name.count("-"), name)))
 
 
 def _fact(store: GraphStore, node: NamedNode, name: str) -> object:

@@ -20,6 +20,7 @@ def store() -> OxigraphStore:
     models = {
         "dense": {**SIZES, "kv_heads": 8, "vocabulary_size": 32000},
         "deeper": {**SIZES, "layers": 40},
+        "long-deeper": {**SIZES, "layers": 40, "max_positions": 8192},
         "mixture": {**SIZES, "experts": 8},
     }
     for name, facts in models.items():
@@ -47,14 +48,15 @@ def store() -> OxigraphStore:
     ("told", "models"),
     [
         ({}, ("dense",)),
-        ({"layers": 40}, ("deeper",)),
+        ({"layers": 40}, ("deeper", "long-deeper")),
+        ({"layers": 40, "max_positions": 8192}, ("long-deeper", "deeper")),
         ({"layers": 41}, ()),
         ({"kv_heads": 8}, ("dense",)),
         ({"kv_heads": 4}, ()),
         ({"vocabulary_size": 32768}, ("dense",)),  # launches pad it
         ({"vocabulary_size": 128256}, ()),  # but not so far
         ({"vocabulary_size": 31999}, ()),  # and never cut it
-        ({"experts": 8}, ("dense", "mixture")),  # of which dense says nothing
+        ({"experts": 8}, ("mixture", "dense")),  # of which dense says nothing
         ({"experts": 16}, ("dense",)),
         ({"batch": "many"}, ("dense",)),
     ],
