@@ -28,9 +28,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import NoReturn
 
 import numpy as np
+
+from kg.errors import TuningError
 
 EACH = "each"
 """Stands for the drawn groups where every group is asked."""
@@ -137,7 +140,7 @@ class Run(argparse.Namespace):
 
 
 def read(doc: str | None, *options: Option, quick: str = "", published: int = 0) -> Run:
-    """Read the options of a benchmark; ends with exit code 2 and one line where a folder is not there.
+    """Read the options of a benchmark; ends with exit code 2 and one line where what it is to read is not there or unfit.
 
     Args:
         doc: Docstring of its module, shown by ``--help``.
@@ -162,6 +165,7 @@ def read(doc: str | None, *options: Option, quick: str = "", published: int = 0)
     if run.seed is None:
         run.seed = published if run.all else week(datetime.date.today())
     run.held_out, run.since = {}, time.process_time()
+    sys.excepthook = _one_line
     print(f"seed {run.seed}{', every group' if run.all else ''}")
     return run
 
@@ -170,6 +174,13 @@ def refuse(reason: str, code: int = 2) -> NoReturn:
     """End with one line on stderr."""
     sys.stderr.write(reason + "\n")
     raise SystemExit(code)
+
+
+def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A fault of what was read is a line of its own, any other a traceback."""
+    if issubclass(kind, TuningError | OSError):
+        refuse(str(error))
+    sys.__excepthook__(kind, error, trace)
 
 
 def week(day: datetime.date) -> int:

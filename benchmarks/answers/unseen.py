@@ -411,7 +411,7 @@ def main() -> None:
 
 def intervals(checked: list[outlook_figures.Row], *, is_one_folder: bool) -> dict[str, object]:
     """Figures of intervals by class: each device forecast without it, or by the shipped outlook; null of one device."""
-    if is_one_folder and len({row[2].device for row in checked}) < 2:
+    if is_one_folder and len({row[2].device for row in checked if math.isfinite(row[2].truth)}) < 2:
         return dict.fromkeys((*CLASSES, "all"))
     if is_one_folder:  # the shipped outlook has seen these cases
         title = "intervals, each device forecast without it"

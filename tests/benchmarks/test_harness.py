@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from benchmarks import harness
+from kg.errors import InputError
 
 NAMES = [f"family {number}" for number in range(50)]
 
 
 def read(monkeypatch: pytest.MonkeyPatch, *words: str) -> harness.Run:
     monkeypatch.setattr(sys, "argv", ["benchmark", *words])
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     return harness.read(
         "A benchmark.",
         harness.place("--known", "--cases", required=False),
@@ -90,6 +92,26 @@ def test_a_folder_that_is_not_there_ends_in_one_line(
     assert ended.value.code == 2
     assert capsys.readouterr().err == f"{tmp_path / 'no'} is not there (--known): name what exists\n"
     assert read(monkeypatch, "--known", str(tmp_path)).known == tmp_path
+
+
+@pytest.mark.parametrize(
+    "fault", [InputError("no such column"), FileNotFoundError(2, "is not there", "a.csv")]
+)
+def test_a_fault_of_what_is_read_ends_in_one_line(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read(monkeypatch)
+    with pytest.raises(SystemExit) as ended:
+        sys.excepthook(type(fault), fault, None)
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"{fault}\n")
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read(monkeypatch)
+    sys.excepthook(ZeroDivisionError, ZeroDivisionError("x"), None)
+    assert "ZeroDivisionError: x" in capsys.readouterr().err
 
 
 def test_a_seed_that_is_no_number_is_a_usage_error(
