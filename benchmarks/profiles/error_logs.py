@@ -6,7 +6,7 @@ Releases are ones that ``tools/oracle/errors.yaml`` does not read; they come fro
 never installed. Of each, N statements are drawn among those that a table may hold (about settings, resources or the
 program's own errors; ``tools.oracle.errors.statements_of``), their values filled in, a traceback put around. Named is a log
 whose line with the error is a known fault, a known statement, or met by its own words; misled one whose first
-statement named is not of the program that wrote it.
+statement is named as one of a program that did not write it.
 
 Healthy logs are made of lines of state of the same releases, any of them, whether a table may hold it or not. Accused is
 one in which an error is named, other than a wait that the program itself tells; doubted one in which a line passes for
@@ -128,8 +128,8 @@ def is_grave(answer: LogAnswer) -> bool:
 
 def is_misled(answer: LogAnswer, program: str) -> bool:
     """Whether the first statement named is another program's alone."""
-    graves = [item for item in answer.reading.statements if item.is_grave]
-    return is_grave(answer) and not answer.reading.faults and program not in graves[0].programs
+    told = [item for item in answer.reading.statements if item.is_grave and item.is_own]
+    return bool(told) and not answer.reading.faults and program not in told[0].programs
 
 
 def main() -> int:
@@ -156,7 +156,9 @@ def main() -> int:
                     log.write_text(text)
                     answer = answer_log(opened.graph, log)
                     hits += is_named(answer, line, text.count("\n"))
-                    misled += is_misled(answer, program)
+                    if is_misled(answer, program):
+                        misled += 1
+                        print(f"misled: {answer.reading.statements[0].text}")
                     asked += 1
                 named += hits
                 print(f"{package}: {hits} of {min(each, len(errors))} named, of {len(errors)} statements")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from cli import output
@@ -10,7 +11,7 @@ from cli.output import say
 from cli.text.language import language
 from kg.errors import NoEvidenceError
 from recommender.diagnosis.known_faults import MOST_TEXT
-from recommender.diagnosis.pressures import is_general
+from recommender.diagnosis.pressures import as_numbers, is_general
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,8 +37,8 @@ _MODELLED = {
     "needed": "KV cache of one request of full length", "weights": "weights", "capacity": "memory of a device"
 }  # fmt: skip
 """Memory that the cost model adds, each on one device."""
-_OTHER, _HELD = "other_process", "held_by_other"
-"""Names of values of a fault: who else holds memory of the device, and how much."""
+_PROCESS, _HELD = "process", "held_by_process"
+"""Names of values of a fault: who holds memory of the device, and how much."""
 
 
 def show_log(path: Path, answer: LogAnswer) -> None:
@@ -47,11 +48,18 @@ def show_log(path: Path, answer: LogAnswer) -> None:
         _show_beside(name, seen)
     graves = [item for item in reading.statements if item.is_grave]
     causes = [item for item in reading.faults if not is_general(item.fault.id)]
+    named = [*(item.lines[0] for item in reading.faults), *(item.lines[0] for item in graves)]
+    is_echo = not causes and bool(named) and bool(reading.unknown) and reading.unknown[0][0] < min(named)
+    if is_echo:  # what came before may be the cause of what failed in turn
+        number, text = reading.unknown[0]
+        say(f"first error, which no table has, line {number}")
+        say_labelled("seen", text[:MOST_TEXT])
+        say()
     for fault in causes or reading.faults:
         _show_fault(fault, answer)
     for item in (graves or ([] if reading.faults else reading.statements))[:MOST_STATEMENTS]:
         _show_statement(item, answer)
-    _show_unknown(answer, is_named=bool(causes or graves))
+    _show_unknown(answer, is_named=bool(causes or graves), shown=int(is_echo))
     if answer.load is not None:
         _show_load(answer.load, answer.lacks)
     for lack, moves in answer.lacks.items():
@@ -86,9 +94,9 @@ def _show_moves(moves: tuple[Move, ...]) -> None:
         say_labelled("set", move.text + (f", if {move.condition}" if move.condition else ""))
 
 
-def _show_unknown(answer: LogAnswer, *, is_named: bool) -> None:
+def _show_unknown(answer: LogAnswer, *, is_named: bool, shown: int) -> None:
     """Errors that no table has: those that say something of settings, all where nothing else is named."""
-    for number, text in answer.reading.unknown:
+    for number, text in answer.reading.unknown[shown:]:
         cure = answer.cures.get(number)
         if is_named and cure is None:
             continue
@@ -115,10 +123,10 @@ def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
     say(f"{item.fault.label}{codes}, line {_lines(item.lines, item.count)}")
     say_labelled("seen", item.first)
     _show_values(item.values)
-    if held := item.values.get(_HELD):
+    if (held := item.values.get(_HELD)) and _is_of_another(item.values):
         say_labelled(
             "first",
-            f"process {item.values[_OTHER]} holds {held} of this device: end it, or take another device",
+            f"process {item.values[_PROCESS]} holds {held} of this device: end it, or take another device",
         )
     say_labelled("cause", _in_language(item.fault.cause))
     say_labelled("remedy", _in_language(item.fault.remedy))
@@ -138,7 +146,8 @@ def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
 def _show_statement(item: SeenStatement, answer: LogAnswer) -> None:
     known = ", ".join(f"{program} {releases}" for program, releases in item.programs.items())
     what = {"raise": item.statement.where}.get(item.statement.level, item.statement.level)
-    say(f"{what}, known statement of {known}, line {_lines(item.lines, item.count)}")
+    of = "known statement of" if item.is_own else "in words of"
+    say(f"{what}, {of} {known}, line {_lines(item.lines, item.count)}")
     say_labelled("seen", item.text)
     _show_values(item.values)
     if cure := answer.cures.get(item.last):
@@ -149,6 +158,13 @@ def _show_statement(item: SeenStatement, answer: LogAnswer) -> None:
 def _show_values(values: Mapping[str, str]) -> None:
     if told := ", ".join(f"{name} {_with_size(text)}" for name, text in values.items() if _is_number(text)):
         say_labelled("numbers", told)
+
+
+def _is_of_another(values: Mapping[str, str]) -> bool:
+    """Whether the process named is another one: in a container PyTorch knows its own by no number it has."""
+    sizes = as_numbers(values)
+    own = sizes.get("allocated", math.inf) + sizes.get("unallocated", 0.0)
+    return "own" in sizes or sizes.get(_HELD, 0.0) < own < math.inf
 
 
 def _is_number(text: str) -> bool:

@@ -13,7 +13,7 @@ from recommender.diagnosis.known_faults import MOST_TEXT, read_faults
 from recommender.diagnosis.log_programs import owner_of, server_of
 from recommender.diagnosis.logs import read_log
 from recommender.diagnosis.message_moves import MessageMoves
-from recommender.diagnosis.pressures import Move, as_numbers, lacks_of, moves_against
+from recommender.diagnosis.pressures import Move, as_numbers, lacks_of, moves_against, running_limits
 from recommender.diagnosis.serving import LoadSamples
 from recommender.diagnosis.size_bounds import size_bounds
 
@@ -136,14 +136,15 @@ def answer_log(
     samples = LoadSamples()
     patterns = list(all_of(graph, FaultPattern))
     reading = read_log(log, patterns, samples)
+    given = dict(reading.arguments) | samples.arguments
     load = samples.load(_least_free(graph))
+    load = None if load is None else load.with_limit(running_limits(load.engine, given))
     server = server_of(reading.programs) or (load.engine if load is not None else "")
     program = owner_of(reading.programs) or server
     strategies = (item for item in all_of(graph, Strategy) if item.kind != FactKind.CLAIMED)
     advice = {item.id: set(item.phases) for item in strategies}
     faults = (item.fault.id for item in reading.faults) if program else ()
     lacks = lacks_of(faults, program, reading.functions)
-    given = dict(reading.arguments)
     told = _numbers_of(reading)
     added = {name: value for name, value in modelled(reading.arguments).items() if name not in told}
     numbers = told | added
@@ -192,7 +193,7 @@ def _cures(
             _take(found, reading, program, given, (fault.last, fault.message, fault.fault.patterns))
     for item in reading.statements:
         if item.is_grave:
-            owner = item.statement.program
+            owner = item.statement.program if item.is_own or not program else program
             _take(found, reading, owner, given, (item.last, item.message, [item.statement.pattern]))
     for number, text in reading.unknown if program else ():
         _take(found, reading, program, given, (number, text, []))

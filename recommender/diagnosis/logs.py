@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
@@ -84,6 +84,7 @@ class SeenStatement(JsonNoun):
         text: Text of the last line, cut to 200 characters.
         values: Values of the last line by name.
         message: Text of the last line.
+        is_own: Whether its programs show themselves in the log, or none does: else its words alone are known.
     """
 
     programs: Mapping[str, str]
@@ -94,6 +95,7 @@ class SeenStatement(JsonNoun):
     text: str
     values: Mapping[str, str]
     message: str = field(default="", metadata=NOT_IN_JSON)
+    is_own: bool = field(default=True, metadata=in_json("program_shown"))
 
     @property
     def is_grave(self) -> bool:
@@ -114,7 +116,7 @@ class LogReading(JsonNoun):
         statements: Statements of released programs on other lines: errors before warnings, the last first.
         states: Lines of state with their numbers, in their order.
         programs: Programs that the log's own lines show.
-        unknown: Lines that tell of an error no table has: number and text, the last ones.
+        unknown: Lines that tell of an error no table has: number and text, the first and the last ones.
         numbers: Memory in GiB, lengths and limits that lines tell, by name.
         following: Text of lines by number, where a message goes on.
         nearest: Lines nearest to being understood, where nothing is.
@@ -224,6 +226,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     states = [item for item in statements if item.statement.level == "info"]
     known = {number for item in statements for number in item.lines}
     unknown = [line for line in telling if not _STATE.match(line.last) and not known & set(line.numbers)]
+    unknown.sort(key=lambda line: line.numbers[0])
     seen = faults.seen()
     own = dict.fromkeys(name for item in statements for name in item.programs)
     return LogReading(
@@ -231,7 +234,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         statements=(*graves, *(item for item in statements if item.statement.level == "warning")),
         states=tuple(sorted(states, key=lambda item: item.lines[0])),
         programs=tuple(sorted(marked)) or tuple(own),
-        unknown=_last_lines(unknown),
+        unknown=(*((line.numbers[0], line.first.strip()) for line in unknown[:1]), *_last_lines(unknown[1:])),
         nearest=() if seen or statements else _last_lines(unknown or _nearest(others, looked)),
         looked_for=f"{faults.number} known faults, statements of {', '.join(looked) or 'no program'}",
         lines=number,
@@ -262,7 +265,8 @@ def _statements(
         return found, looked
     tells = telling if looked else lines
     rest = [name for name in every if name not in marked] if tells else []
-    return sorted([*found, *_found(tells, rest)], key=_order), [*looked, *rest]
+    others = [replace(item, is_own=not looked) for item in _found(tells, rest)]
+    return sorted([*found, *others], key=_order), [*looked, *rest]
 
 
 def _found(lines: Iterable[LogLine], names: Iterable[str]) -> list[SeenStatement]:

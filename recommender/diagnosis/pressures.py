@@ -48,6 +48,7 @@ class Move(JsonNoun):
         condition: When it applies; empty for always.
         value: How far, as the numbers of the log give it; empty if they do not tell.
         suffices: Whether it does by itself; None if the numbers do not tell.
+        brings: How many times as many requests then run at once; None if the numbers do not tell.
     """
 
     key: str
@@ -57,6 +58,7 @@ class Move(JsonNoun):
     condition: str = field(default="", metadata=in_json("if"))
     value: str = ""
     suffices: bool | None = None
+    brings: float | None = field(default=None, metadata=in_json(digits=3))
 
     @property
     def text(self) -> str:
@@ -66,6 +68,7 @@ class Move(JsonNoun):
         text = f"{self.key} {(self.value if is_direction else '') or self.to}"
         if self.current:
             text += f" {'than' if is_direction and not self.value else 'in place of'} {self.current}{origin}"
+        text += "" if self.brings is None else f": up to {self.brings:.1f}x as many requests at once"
         return text + {None: "", True: ": enough by itself", False: ": not enough alone"}[self.suffices]
 
 
@@ -136,7 +139,7 @@ def moves_against(
             and (value >= now if entry["to"] == "lower" else value <= now)
         ):
             value = None  # the numbers do not ask for it
-        enough = _first(entry, "enough", known)
+        enough, brings = (_first(entry, name, known) for name in ("enough", "brings"))
         moves.append(
             Move(
                 key=entry["key"],
@@ -146,6 +149,7 @@ def moves_against(
                 condition=entry.get("if", ""),
                 value="" if value is None else in_digits(value),
                 suffices=None if enough is None else enough >= 1,
+                brings=brings if brings is not None and brings > 1 else None,
             )
         )
     return moves
@@ -193,6 +197,12 @@ def formula(text: str, numbers: Mapping[str, float]) -> float | None:
 def in_digits(value: float) -> str:
     """A number without an exponent: a length of a million tokens keeps its digits."""
     return f"{value:.12g}"
+
+
+def running_limits(engine: str, given: Mapping[str, str]) -> list[float]:
+    """Limits of running requests: the one that a server tells, else those that it takes by itself."""
+    name, *usual = _table()["limits"].get(engine, [""])
+    return [float(given[name])] if given.get(name, "").isdigit() else usual
 
 
 def telling_patterns() -> list[str]:

@@ -8,7 +8,8 @@ Source:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -39,12 +40,18 @@ _METRICS = {
     "sglang:num_running_reqs": "running", "sglang:num_queue_reqs": "waiting",
     "sglang:token_usage": "kv_share", "sglang:gen_throughput": "generated_tokens_s",
     "sglang:cache_hit_rate": "prefix_hit_share",
+    "sglang:num_retracted_requests_total": "preemptions",
 }  # fmt: skip
 _MAY_TELL = (
     *(b"Avg generation throughput:", b"#queue-req:", b"Per-position acceptance rate:"),
     *(b"vllm:", b"sglang:"),
 )
-_METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{[^}}]*\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
+_METRIC = re.compile(rf"^(vllm:\w+|sglang:\w+)(?:\{{([^}}]*)\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+_CONFIG, _HITS, _QUERIES, _DRAFTS, _ACCEPTED = (
+    *("vllm:cache_config_info", "vllm:prefix_cache_hits_total", "vllm:prefix_cache_queries_total"),
+    *("vllm:spec_decode_num_drafts_total", "vllm:spec_decode_num_accepted_tokens_per_pos_total"),
+)
 _POSITIONS = re.compile(r"Per-position acceptance rate: ([\d., ]+\d)")
 _LEAST_GAIN = 1 / 32
 """Part of a step that a drafted token has to bring; a choice: heads of EAGLE and MTP are one block, models of
@@ -89,11 +96,17 @@ class ServingLoad(JsonNoun):
         tokens = [1.0 + sum(self.accepted[:place]) for place in range(len(self.accepted))]
         return sum(gain / before >= _LEAST_GAIN for gain, before in zip(self.accepted, tokens, strict=True))
 
+    def with_limit(self, limits: Collection[float]) -> ServingLoad:
+        """The load with the limit at which a single sample stands, of those that may hold."""
+        running, is_free = self.means.get("running", 0.0), self.means.get("kv_share", 1.0) < _FREE
+        is_full = running in limits and is_free and self.means.get("waiting", 0.0) > 0
+        return replace(self, limit=int(running)) if is_full and self.samples == 1 else self
+
     @property
     def numbers(self) -> dict[str, float]:
         """What formulas over a load may read."""
         return (
-            {name: self.means[name] for name in ("kv_share",) if self.means.get(name)}
+            {name: self.means[name] for name in ("kv_share", "running", "waiting") if self.means.get(name)}
             | ({} if self.limit is None else {"limit": float(self.limit)})
             | ({"useful_drafts": float(self.useful_drafts)} if self.accepted else {})
         )
@@ -105,10 +118,17 @@ def may_tell(line: bytes) -> bool:
 
 
 class LoadSamples:
-    """The statistics of a server, taken line by line."""
+    """The statistics of a server, taken line by line.
+
+    Attributes:
+        arguments: Arguments of the server that a page of metrics tells, by name.
+    """
 
     def __init__(self) -> None:
         """Nothing taken yet."""
+        self.arguments: dict[str, str] = {}
+        self._counts: dict[str, float] = defaultdict(float)
+        self._positions: dict[int, float] = defaultdict(float)
         self._lines: list[tuple[str, dict[str, float]]] = []
         self._metrics: dict[str, dict[str, float]] = {}
         self._accepted: list[list[float]] = []
@@ -119,11 +139,20 @@ class LoadSamples:
         if "Per-position" in text and (rates := _POSITIONS.search(text)) is not None:
             self._accepted.append([float(rate) for rate in rates[1].split(", ") if rate])
         metric = _METRIC.match(text) if text.startswith(("vllm:", "sglang:")) else None
-        if metric is not None and metric[1] in _METRICS:
-            held = self._metrics.setdefault(metric[1].partition(":")[0], {})
-            _add(held, _METRICS[metric[1]], float(metric[2]))
+        if metric is not None:
+            self._take_metric(metric[1], dict(_LABEL.findall(metric[2] or "")), float(metric[3]))
         elif (sample := _sample(text)) is not None:
             self._lines.append(sample)
+
+    def _take_metric(self, name: str, labels: dict[str, str], value: float) -> None:
+        if name == _CONFIG:
+            self.arguments |= {key: text for key, text in labels.items() if text != "None"}
+        elif name == _ACCEPTED and labels.get("position", "").isdigit():
+            self._positions[int(labels["position"])] += value
+        elif name in _METRICS:
+            _add(self._metrics.setdefault(name.partition(":")[0], {}), _METRICS[name], value)
+        else:
+            self._counts[name] += value
 
     def load(self, least_free: float) -> ServingLoad | None:
         """The load of the first server that told any; None without.
@@ -131,12 +160,17 @@ class LoadSamples:
         Args:
             least_free: Share of free KV blocks below which they are short.
         """
+        counts = self._counts
+        if counts[_QUERIES] and "vllm" in self._metrics:
+            self._metrics["vllm"]["prefix_hit_share"] = counts[_HITS] / counts[_QUERIES]
         samples = self._lines or list(self._metrics.items())
         if not samples:
             return None
         engine = samples[0][0]
         load = _load(engine, [values for name, values in samples if name == engine], least_free)
         rows = [row for row in self._accepted if len(row) == len(self._accepted[-1])]
+        if not rows and counts[_DRAFTS]:
+            rows = [[self._positions[place] / counts[_DRAFTS] for place in sorted(self._positions)]]
         return replace(load, accepted=tuple(sum(item) / len(rows) for item in zip(*rows, strict=True)))
 
 

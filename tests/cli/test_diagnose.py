@@ -285,6 +285,35 @@ def test_who_else_holds_the_memory_is_named_before_any_setting(run: Any, tmp_pat
     assert out.index("12345 holds") < out.index("remedy")
 
 
+def test_the_own_process_that_a_container_numbers_otherwise_is_not_to_be_ended(
+    run: Any, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(
+        'INFO >>   Instantaneous batch size per device = 8\n  File "/x/llamafactory/cli.py", line 8, in <module>\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.28 GiB. GPU 2 has a total capacity of 79.11 GiB of "
+        "which 5.31 GiB is free. Process 88213 has 73.79 GiB memory in use. Of the allocated memory 69.02 GiB is allocated by "
+        "PyTorch, and 3.10 GiB is reserved by PyTorch but unallocated.\n"
+    )
+    out = " ".join(run("diagnose", log).out.split())
+    assert "88213 holds" not in out
+    assert "--per_device_train_batch_size 4 in place of 8 (in the log)" in out  # 9.28 of 5.31 GiB
+    log.write_text(log.read_text().replace("69.02 GiB is", "75.02 GiB is"))
+    assert "88213 holds" in " ".join(run("diagnose", log).out.split())
+
+
+def test_an_error_before_all_that_failed_in_turn_comes_first(run: Any, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    timeout = "[rank3]: EI0002: [PID: 4122] Wait Notify Timeout. The wait execution of the Notify register times out.\n"
+    others = "".join(f"[rank{name}]: OddError: {name} {name}\n" for name in ("a", "b", "c", "d"))
+    log.write_text("[rank0]: OSError: [Errno 5] Input/output error: 'corpus.bin'\n" + timeout + others)
+    out = run("diagnose", log).out
+    assert out.startswith("first error, which no table has, line 1")
+    assert out.index("corpus.bin") < out.index("EI0002")
+    log.write_text(timeout + others)
+    assert "first error" not in run("diagnose", log).out
+
+
 def test_a_folder_of_several_vendors_is_no_run(run: Any, profile: Path, tmp_path: Path) -> None:
     shutil.copytree(profile, tmp_path / "mixed" / "rank0")
     world = replace(traced_runs.WORLDS["trains on A100"], steps=1, layers=1)

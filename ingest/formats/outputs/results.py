@@ -97,7 +97,10 @@ def _why_none(run: StatedRun, tool: Tool, outcomes: Sequence[object]) -> str:
         return "the run was broken off"
     if run.number(tool.facts.get("completed", ())) == 0:
         return "no request was answered"
-    return "" if outcomes else "neither a mean time nor a rate is in it: the run was perhaps cut short"
+    if outcomes:
+        return ""
+    names = ", ".join(one[0].rpartition(" ")[0] for one in tool.metrics.values() if one)
+    return f"none of {names} is in it: the run was perhaps cut short, or tells percentiles alone"
 
 
 def _outcomes(run: StatedRun, tool: Tool, records: Records) -> Iterator[dict[str, object]]:

@@ -120,7 +120,7 @@ def exact_runs(
     """The configurations measured on exactly a question, best first.
 
     Model, device, number of devices and lengths are the asked ones, and so are engine, release, number format
-    and load where both sides state them. A layout that does not take up the devices is none.
+    and load where both sides state them; each load is measured by itself. A layout that does not take up the devices is none.
 
     Args:
         rows: Problems of the model.
@@ -128,7 +128,7 @@ def exact_runs(
         asked: What they must agree with.
         objective: What decides.
     """
-    together: dict[str, list[_Timed]] = defaultdict(list)
+    together: dict[tuple[str, float | None], list[_Timed]] = defaultdict(list)
     for row in rows:
         problem = reader.problem(row)
         if problem is None or not asked.admits(row, problem):
@@ -146,7 +146,7 @@ def exact_runs(
                 and _agree(_plain(stated), _plain(asked.precision))
                 and _agree(load, asked.load)
             ):
-                together[trial.configuration.digest].append(
+                together[trial.configuration.digest, load].append(
                     _Timed(trial=trial, value=value, load=load, layout=layout)
                 )
     found = [_run(same, reader.source(same[0].trial.source_id)) for same in together.values()]

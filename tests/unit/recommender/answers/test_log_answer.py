@@ -72,6 +72,23 @@ def test_a_lack_of_cache_is_moved_by_the_flags_of_its_server(answer: Any) -> Non
 def test_a_limit_of_running_requests_is_raised_from_where_it_stands(answer: Any) -> None:
     [move] = answer(VLLM.format(128, 40, 50.0) * 3).lacks["running-limit"]
     assert (move.key, move.to, move.current) == ("--max-num-seqs", "higher", "128")
+    assert move.brings == pytest.approx(1.8)  # up to nine tenths of the cache
+
+
+def test_against_a_short_cache_stands_what_each_setting_brings(answer: Any) -> None:
+    load = VLLM.format(100, 50, 99.0) * 2
+    told = (
+        "INFO 01-02 03:04:05 [x.py:9] Model loading took 30.0 GiB and 2 seconds\n"
+        "INFO 01-02 03:04:05 [x.py:9] Available KV cache memory: 15.0 GiB\n"
+        "INFO 01-02 03:04:05 [x.py:9] non-default args: {'tensor_parallel_size': 2}\n"
+    )
+    moves = {move.key: move for move in answer(told + load).lacks["kv-block-shortage"]}
+    assert (moves["--kv-cache-dtype"].brings, moves["--kv-cache-dtype"].suffices) == (2, True)
+    wider = moves["--tensor-parallel-size"]  # twice the tokens a byte, and half of the weights' room besides
+    assert (wider.value, wider.brings, wider.suffices) == ("4", 4, True)
+    assert moves["--max-num-seqs"].value == "88"
+    more = answer(told + VLLM.format(100, 150, 99.0)).lacks["kv-block-shortage"]
+    assert {move.key: move.suffices for move in more}["--kv-cache-dtype"] is False
 
 
 def test_a_scheduler_that_waits_with_free_cache_is_too_careful(answer: Any) -> None:

@@ -151,3 +151,19 @@ def test_a_log_of_lines_without_end_keeps_what_tells(tmp_path: Path, monkeypatch
     found = read_log(log, KNOWN)
     assert [item.lines for item in found.statements] == [(13,)]
     assert len(found.following) < 12
+
+
+def test_words_of_a_program_that_the_log_does_not_show_are_not_called_its_statement(tmp_path: Path) -> None:
+    error = (
+        "ValueError: long_prefill_token_threshold (9000) cannot be greater than the max_model_len (8192).\n"
+    )
+    log = tmp_path / "run.log"
+    told = {}
+    for name in ("vllm", "llamafactory", "odd"):
+        log.write_text(f"{name} starts\n{error}", encoding="utf-8")
+        [told[name]] = read_log(log, KNOWN).statements
+    assert {name: item.is_own for name, item in told.items()} == {
+        "vllm": True,
+        "llamafactory": False,
+        "odd": True,
+    }

@@ -2,6 +2,7 @@
 
 import pytest
 
+from recommender.diagnosis.pressures import running_limits
 from recommender.diagnosis.serving import LoadSamples, ServingLoad, may_tell
 
 VLLM = (
@@ -54,6 +55,28 @@ def test_a_page_of_metrics_is_one_sample_of_all_engines() -> None:
     assert load is not None
     assert load.means == {"waiting": 7, "kv_share": 0.99, "preemptions": 7}
     assert load.short_share == 1
+
+
+def test_a_page_of_metrics_tells_drafts_hits_and_arguments() -> None:
+    samples = LoadSamples()
+    for line in (
+        'vllm:num_requests_running{engine="0"} 256.0', 'vllm:num_requests_waiting{engine="0"} 9.0',
+        'vllm:kv_cache_usage_perc{engine="0"} 0.4',
+        'vllm:prefix_cache_queries_total{engine="0"} 200.0', 'vllm:prefix_cache_hits_total{engine="0"} 50.0',
+        'vllm:spec_decode_num_drafts_total{engine="0"} 100.0',
+        'vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",position="1"} 20.0',
+        'vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",position="0"} 70.0',
+        'vllm:cache_config_info{block_size="16",gpu_memory_utilization="0.9",num_cpu_blocks="None"} 1.0',
+    ):  # fmt: skip
+        samples.take(line.encode())
+    load = samples.load(0.05)
+    assert load is not None
+    assert load.accepted == (0.7, 0.2)
+    assert load.means["prefix_hit_share"] == 0.25
+    assert samples.arguments == {"block_size": "16", "gpu_memory_utilization": "0.9"}
+    assert load.with_limit(running_limits("vllm", {})).limit == 256  # one that it takes by itself
+    assert load.with_limit(running_limits("vllm", {"max_num_seqs": "300"})).limit is None
+    assert load.with_limit(running_limits("vllm", {"max_num_seqs": "256"})).limit == 256
 
 
 def test_another_log_has_no_load() -> None:
