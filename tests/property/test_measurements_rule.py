@@ -196,3 +196,36 @@ def test_tables_of_others_change_no_figure_of_other_questions(shipped_path: Path
     with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
         assert workspace.ingest(folder).added.rows > TABLES
     assert figures() == before
+
+
+def test_loads_of_one_configuration_are_no_repetitions_of_it(shipped_path: Path, tmp_path: Path) -> None:
+    shutil.copytree(shipped_path, tmp_path / "workspace")
+    shape = {"input_len": 777, "output_len": 128}
+    rows = [
+        {
+            "task": {
+                "kind": "serving",
+                "op": "serve",
+                "model": "qwen3-32b",
+                "shape": shape | {"concurrency": load},
+            },
+            "hardware": {"name": "h100-sxm", "count": 2},
+            "software": {"vllm": ""},
+            "config": {"tensor_parallel_size": 2},
+            "outcome": {"metric": "throughput", "unit": "tokens/s", "value": value},
+            "source": {"title": "made by hand"},
+        }
+        for load, value in ((8, 250.0), (32, 860.0), (72, 1600.0))
+    ]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    question: dict[str, object] = {
+        "model": "qwen3-32b", "phase": "serving", "hardware": "h100-sxm", "count": 2, "shape": shape,
+        "software": {"vllm": ""}, "objective": "throughput",
+    }  # fmt: skip
+    with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
+        workspace.ingest(path)
+        plan = workspace.recommend(question, 3).plan
+    assert plan is not None
+    number = plan.start.expected[0]
+    assert (number.value, number.low, number.tier) == (1600.0, 1600.0, "measured here")

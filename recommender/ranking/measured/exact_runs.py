@@ -120,7 +120,8 @@ def exact_runs(
     """The configurations measured on exactly a question, best first.
 
     Model, device, number of devices and lengths are the asked ones, and so are engine, release, number format
-    and load where both sides state them; each load is measured by itself. A layout that does not take up the devices is none.
+    and load where both sides state them; each load is one by itself. A layout that does not take up the
+    devices is none.
 
     Args:
         rows: Problems of the model.
@@ -222,8 +223,7 @@ def _compared(trial: Trial) -> Iterator[Trial]:
 def _run(same: Sequence[_Timed], source: str) -> ExactRun:
     """The measurements of one configuration as one."""
     values = [one.value for one in same]
-    first, middle = same[0], statistics.median(values)
-    measured = first.trial.measurement
+    first, middle, measured = same[0], statistics.median(values), same[0].trial.measurement
     if len(values) > 1:
         error = statistics.stdev(values) / math.sqrt(len(values))
     else:
