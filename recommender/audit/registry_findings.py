@@ -27,18 +27,22 @@ STRICT = frozenset({"vllm", "vllm-ascend", "sglang", "tensorrt-llm", "lmdeploy",
 
 AUTO = "auto"
 """Word that parsers of numbers take besides: ``--max-model-len auto``."""
+MOST_GUESSED = 300
+"""Unknown settings of a launch for which names like them are looked for, 2 ms each; a choice."""
 
 
 def registry_findings(case: AuditCase) -> Iterator[SettingFinding]:
     """Settings that the release does not take, does not read, or refuses together."""
     if case.release is None:
         return
+    unknown = 0
     for setting in case.settings:
         if not setting.is_known:
             continue
         answer = case.look_up(setting)
         if answer.standing is Standing.UNKNOWN:
-            yield from _unknown(case, setting)
+            unknown += 1
+            yield from _unknown(case, setting, suggest=unknown <= MOST_GUESSED)
         elif answer.standing in {Standing.REMOVED, Standing.NOT_YET} and not _is_gap(answer):
             yield _absent(case, setting, answer)
         elif answer.standing is Standing.TAKEN and answer.setting is not None:
@@ -46,11 +50,11 @@ def registry_findings(case: AuditCase) -> Iterator[SettingFinding]:
     yield from _conflicts(case)
 
 
-def _unknown(case: AuditCase, setting: RunningSetting) -> Iterator[SettingFinding]:
+def _unknown(case: AuditCase, setting: RunningSetting, *, suggest: bool) -> Iterator[SettingFinding]:
     is_flag = setting.place is SettingPlace.FLAG
     is_read = case.release is not None and case.release.is_bracketed
     refused = is_flag and is_read and case.program in STRICT and setting.key.startswith("--")
-    answer = case.look_up(setting, suggest=True)
+    answer = case.look_up(setting, suggest=suggest)
     meant = answer.meant(setting.key)
     if meant and not refused and not _is_near(setting, meant):
         return

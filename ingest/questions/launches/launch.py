@@ -50,6 +50,10 @@ _SHELL_TEXT = re.compile(r"-[a-z]*c")
 _RUNNERS = frozenset({"eval", "ssh", "tmux", "screen", "su", "system"})
 """Commands that run a text of a shell in one of their words."""
 _MOST_NESTED = 3
+_MOST_LAUNCHES = 200
+"""Of a text, 2 ms each; a choice."""
+MOST_WORDS = 4_000
+"""Of a launch, and as many variables; ten times what any published one has."""
 
 
 class LaunchForm(StrEnum):
@@ -256,6 +260,9 @@ def _started(
     notes = list(script.notes)
     installed: list[str] = []
     for number, command in enumerate(commands):
+        if len(found) >= _MOST_LAUNCHES:
+            notes.append(f"only the first {_MOST_LAUNCHES} launches were read")
+            break
         words, names = command.words, [word.rstrip("/").rpartition("/")[2] for word in command.words]
         environment = reaching(words, names, command.environment)
         inner_place = place_of_text(words, names)
@@ -272,6 +279,8 @@ def _started(
         started = started_program(words)
         if isinstance(started, UnknownStart):
             unknown.append(started)
+        elif max(len(words), len(environment)) > MOST_WORDS and started is not None:
+            raise InputError(f"{place}: a launch of over {MOST_WORDS} words or variables is not read")
         elif started is not None:
             facts = _facts(started, environment, script.used, place, beside)
             facts = _released(facts, (*words, command.image, *installed))

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingest.questions.launches.launch import Beside, Launch, file_contents, read_launches
+from ingest.questions.launches.launch import MOST_WORDS, Beside, Launch, file_contents, read_launches
 from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.script import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable
+from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry, softwares
 
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 _ANY_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
+
+_NAME = re.compile(r"\w[\w.-]*")
 
 _SECTIONS = ("fsdp_config.", "deepspeed_config.")
 """Of accelerate's file: each of their keys is that of an option."""
@@ -66,8 +70,11 @@ def running_settings(
     launch = launches[min(max(server or 1, 1), len(launches)) - 1]
     stated = {"": [*_variables(launch), *_words(launch)], **_of_files(launch, beside)}
     settings: dict[tuple[str, SettingPlace], RunningSetting] = {}
+    if (count := sum(map(len, stated.values()))) > MOST_WORDS:
+        raise InputError(f"a launch of {count} settings: at most {MOST_WORDS} are read")
     for file, found in stated.items():
         lines = ((beside(file) or "") if file else text).splitlines()
+        named = _lines_by_name(lines)
         for key, value, place in found:
             settings.setdefault(
                 (key, place),
@@ -75,7 +82,7 @@ def running_settings(
                     key=key,
                     value=readable(value),
                     place=place,
-                    line=_line(lines, key, readable(value)),
+                    line=_line(lines, named, key, readable(value)),
                     is_known=UNKNOWN not in value,
                     file=file,
                 ),
@@ -163,15 +170,20 @@ def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:
         yield path, content if isinstance(content, str) else json.dumps(content, default=str)
 
 
-def _line(lines: Sequence[str], key: str, value: str) -> int | None:
+def _lines_by_name(lines: Sequence[str]) -> dict[str, list[int]]:
+    """Numbers, from 1, of the lines that hold a name and are no comment."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for number, line in enumerate(lines, 1):
+        if not line.lstrip().startswith("#"):
+            words = {word.replace("-", "_") for word in _NAME.findall(line)}
+            for name in words | {part for word in words for part in word.split(".")}:
+                found[name].append(number)
+    return found
+
+
+def _line(lines: Sequence[str], by_name: Mapping[str, Sequence[int]], key: str, value: str) -> int | None:
     """The line that a setting stands in: with its value where several name it, the last of them."""
     last = key.lstrip("-") if key.startswith("-") else key.rpartition(".")[2]
-    name = re.sub(r"[-_]+", "[-_]", re.escape(last).replace("\\-", "-"))
-    token = re.compile(rf"(?<![\w])(?<!\w-){name}(?![\w-])")
-    named = [
-        number
-        for number, line in enumerate(lines, 1)
-        if not line.lstrip().startswith("#") and token.search(line)
-    ]
-    with_value = [number for number in named if value in lines[number - 1]]
-    return next(reversed(with_value or named), None)
+    named = by_name.get(re.sub(r"[-_]+", "_", last), ())
+    with_value = (number for number in reversed(named) if value in lines[number - 1])
+    return next(with_value, named[-1]) if named else None

@@ -9,6 +9,7 @@ By hand, as bashlex, which parses shell too, is under the GPL 3, and this packag
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from itertools import pairwise
 
@@ -16,6 +17,8 @@ from ingest.questions.launches.arithmetic import whole_number
 from ingest.questions.launches.script import UNKNOWN, Script, ShellAssignment, ShellCommand
 
 _PARTS = re.compile(r"(?:\0[^\0]*\0|\S)+")
+_HERE = re.compile(r"<<-?\s*['\"]?([A-Za-z_]\w*)['\"]?")
+_LONE_WORD = re.compile(r"^[^\S\n]*(\w+)[^\S\n]*$", re.MULTILINE)
 _REDIRECTION = re.compile(r"\d*[<>]+&?\s*[^\s;|&]*")
 
 _MOST_STATEMENTS = 20_000
@@ -61,6 +64,7 @@ class _Reader:
     def __init__(self, text: str, environment: Mapping[str, str]) -> None:
         self.text = text
         self.at = 0
+        self.line_ends = [found.start() for found in re.finditer("\n", text)]
         self.variables: dict[str, str] = dict(environment)
         self.arrays: dict[str, list[str]] = {}
         self.exported: set[str] = set(environment)
@@ -123,7 +127,7 @@ class _Reader:
         shared = {name: self.variables[name] for name in self.exported if name in self.variables}
         return ShellCommand(
             words=tuple(words),
-            line=self.text.count("\n", 0, start) + 1,
+            line=bisect_left(self.line_ends, start) + 1,
             start=start,
             end=self.end,
             environment={**shared, **own},
@@ -178,9 +182,10 @@ class _Reader:
 
     def _redirection(self) -> None:
         """Pass over ``> file``, ``2>&1`` and a here-document."""
-        here = re.compile(r"<<-?\s*['\"]?([A-Za-z_]\w*)['\"]?").match(self.text, self.at)
+        here = _HERE.match(self.text, self.at)
         if here:
-            end = re.compile(rf"^\s*{here[1]}\s*$", re.MULTILINE).search(self.text, here.end())
+            words = _LONE_WORD.finditer(self.text, here.end())
+            end = next((word for word in words if word[1] == here[1]), None)
             self.at = end.end() if end else len(self.text)
             self.here_documents.append(self.text[here.end() : end.start() if end else None])
             return
