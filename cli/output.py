@@ -5,25 +5,17 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, TextIO
 
 from cli.text.language import localised
 from cli.text.tables import table_lines
 from cli.text.width import columns_of, line_width, wrapped
+from kg.hidden_text import harmless as harmless  # noqa: PLC0414  offered to the command line too
 from recommender.answers.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
-"""Orders to a terminal (C0, C1) and characters that turn the order of letters; tab and line ends stay."""
-
-
-def harmless(text: str) -> str:
-    """A text with its control characters spelled out, as JSON spells them too."""
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class HarmlessStream(io.TextIOBase):

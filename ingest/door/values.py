@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from kg.hidden_text import HIDDEN
 from kg.nouns.values import Settings
 
 JsonObject: TypeAlias = Mapping[str, object]
@@ -62,14 +63,10 @@ def settings(raw: JsonObject, *, keep_null: bool) -> Settings:
     return Settings({name: item for name, item in values.items() if item is not None})
 
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
-"""Control characters and those that turn the order of letters; tab and line ends are text."""
-
-
 def check_storable(raw: object) -> None:
     """Refuse values that cannot be stored: deep nesting, types that JSON lacks, text that UTF-8 cannot write.
 
-    Text with control characters is refused too: a terminal takes them for orders.
+    Text with hidden characters is refused too: a terminal takes some for orders.
 
     Raises:
         ValueError: It is one of these.
@@ -82,11 +79,6 @@ def check_storable(raw: object) -> None:
     is_doubtful = not text.isascii() or any(mark in text for mark in ("\\u", "\\b", "\\f", "\\r", "\x7f"))
     if is_doubtful and (found := _control(raw)):
         raise ValueError(f"text with the control character U+{ord(found):04X}")
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as fault:
-            raise ValueError("text with half a surrogate pair") from fault
 
 
 def check_names(raw: JsonObject, *free: str) -> None:
@@ -108,7 +100,7 @@ def check_names(raw: JsonObject, *free: str) -> None:
 def _control(raw: object) -> str:
     """The first control character in any text of a value; empty if there is none."""
     if isinstance(raw, str):
-        found = _CONTROL.search(raw)
+        found = HIDDEN.search(raw)
         return found[0] if found else ""
     if isinstance(raw, Mapping):
         return next((mark for pair in raw.items() for item in pair if (mark := _control(item))), "")

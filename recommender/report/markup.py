@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufffe\uffff\ud800-\udfff]"
-)
-"""Control characters, line separators, characters that turn the order of letters, and half characters."""
+from kg.hidden_text import harmless
 
 _EMPTY = frozenset({"br", "meta", "input"})
 """Elements of HTML without an end."""
@@ -24,8 +20,8 @@ class Markup(str):
 
 
 def plain(content: object) -> str:
-    """Text of data, with control characters spelled out as JSON spells them."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", str(content))
+    """Text of data, with hidden characters spelled out."""
+    return harmless(str(content))
 
 
 def markup(content: object) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -42,6 +43,9 @@ def agent_server(lane: Lane, allowed: tuple[Path, ...], version: str) -> Server[
             text = f"{' '.join(str(error).split())} (exit code {error.exit_code})"
             text = fenced(f"{text}\n{error.hint}" if error.hint else text)
             is_error = True
+        except Exception:
+            logging.getLogger(__name__).exception("a call failed")
+            text, is_error = fenced("a fault of the program; its log says more (exit code 1)"), True
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
     return Server("tunegraph", version=version, on_list_tools=listed, on_call_tool=called)

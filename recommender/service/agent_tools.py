@@ -11,6 +11,7 @@ import yaml
 
 import data
 from kg.errors import InputError
+from kg.hidden_text import harmless
 from recommender.service import reply
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ _STEPS = ((400, 20), (240, 10), (160, 6), (120, 4), (80, 3), (50, 2), (30, 1))
 def shortened(content: dict[str, Any], most_bytes: int) -> str:
     """The JSON of a content in at most so many bytes of UTF-8; nothing that is empty stays in it."""
     for characters, items in _STEPS:
-        text = json.dumps(_cut(content, characters, items), ensure_ascii=False, separators=(",", ":"))
-        if len(text.encode("utf-8", "replace")) <= most_bytes:
+        cut = _cut(content, characters, items)
+        text = harmless(json.dumps(cut, ensure_ascii=False, separators=(",", ":")))
+        if len(text.encode()) <= most_bytes:
             return text
     return '{"left_out":"the answer is too long; ask for less"}'
 
@@ -104,8 +106,8 @@ def call(workspace: Workspace, name: str, given: Mapping[str, Any], allowed: tup
 
 
 def fenced(text: str) -> str:
-    """A text as data: nothing in it ends the fence."""
-    return _FENCE.format(text.replace("<", "\\u003c"))
+    """A text as data: nothing in it ends the fence, and nothing in it is hidden from people."""
+    return _FENCE.format(harmless(text).replace("<", "\\u003c"))
 
 
 def _answer(

@@ -17,6 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from kg.errors import InputError, TuningError, UnknownEntityError, WorkspaceError
+from kg.hidden_text import harmless
 from recommender.service import openapi, reply
 from recommender.service.access import OPEN_PATHS, Access, read_body
 from recommender.service.lane import DIAGNOSIS, WRITE, Lane, snapshot_state
@@ -206,14 +207,14 @@ async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
 
 def json_response(answer: Reply) -> Response:
     """The answer as HTTP sends it."""
-    content = json.dumps(answer.to_json(), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    content = harmless(json.dumps(answer.to_json(), ensure_ascii=False, allow_nan=False))
     headers = {"Tunegraph-Exit-Code": str(answer.code)}
     return Response(content, media_type="application/json", headers=headers)
 
 
 def problem_response(content: Mapping[str, object], headers: Mapping[str, str] | None = None) -> Response:
     """Problem details as HTTP sends them."""
-    text = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
+    text = harmless(json.dumps(content, ensure_ascii=False))
     return Response(text, int(str(content["status"])), headers, MEDIA_TYPE)
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from cli import output
 from cli.main import _say
+from kg.hidden_text import harmless
 
-HOSTILE = "a\x1b]0;x\x07b\x1b[2J\x9b2J\x08\r\u202ec\x7f"
+HOSTILE = "a\x1b]0;x\x07b\x1b[2J\x9b2J\x08\r\u202ec\x7f\u200f\U000e0041"
 
 
 def door(monkeypatch: pytest.MonkeyPatch) -> tuple[io.StringIO, io.StringIO]:
@@ -46,12 +47,12 @@ def test_json_stays_json(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.text())
 def test_plain_text_stays_and_the_rest_is_spelled_out(text: str) -> None:
-    made = output.harmless(text)
-    assert output.harmless(made) == made
+    made = harmless(text)
+    assert harmless(made) == made
     if text.isprintable():
         assert made == text
 
 
 def test_tabs_and_line_ends_stay() -> None:
-    assert output.harmless("a\tb\r\nc\n昇腾") == "a\tb\r\nc\n昇腾"
-    assert output.harmless("gain 3x\rgain 1x") == "gain 3x\\u000dgain 1x"
+    assert harmless("a\tb\r\nc\n昇腾") == "a\tb\r\nc\n昇腾"
+    assert harmless("gain 3x\rgain 1x") == "gain 3x\\u000dgain 1x"

@@ -237,7 +237,7 @@ def set_section(name: str, /, **fields: object) -> Callable[[Record], None]:
         (set_section("task", slo={"fast": 1}), "task.slo.fast: ends in no unit"),
         (set_section("config", a=2**63), "config: an integer of more than 63 bits"),
         (set_section("config", a=[[[[[[[[[1]]]]]]]]]), "config: nested more than 8 deep"),
-        (set_section("config", a="\ud800"), "config: text with half a surrogate pair"),
+        (set_section("config", a="\ud800"), "config: text with the control character U+D800"),
         (set_section("config", a=object()), "config: holds what JSON does not know"),
         (set_section("source", path=3), "source.path: text, not a number"),
         (lambda record: record.update(source={"licence": "MIT"}), "source: needs a title"),
@@ -298,7 +298,9 @@ def test_a_gain_that_no_strategy_does_is_a_fault(
         assert Records(names).case(record)
 
 
-@pytest.mark.parametrize("mark", ["\x1b]0;x\x07", "\x9b2J", "\u202e", "\x08", "\x7f", "\r"])
+@pytest.mark.parametrize(
+    "mark", ["\x1b]0;x\x07", "\x9b2J", "\u202e", "\u200f", "\U000e0041", "\x08", "\x7f", "\r"]
+)
 @pytest.mark.parametrize(
     "place",
     [("config", "mode"), ("hardware", "name"), ("source", "note"), ("outcome", "metric"), ("task", "op")],

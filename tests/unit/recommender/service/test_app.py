@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.questions.problem_file import KEYS
+from kg.hidden_text import HIDDEN
 from recommender.service import openapi, reply
 from recommender.service.access import MOST_BODY_BYTES
 from recommender.workspace.workspace import Workspace
@@ -78,6 +79,30 @@ def test_what_does_not_fit_is_an_answer_with_the_exit_code_of_the_command(client
     assert response.status_code == 200
     assert response.headers["tunegraph-exit-code"] == "4"
     assert response.json()["start"]["fits"] is False
+
+
+@pytest.mark.parametrize("mark", ["\u202e", "\u200f", "\u2066", "\U000e0049", "\x9b", "\u2028"])
+def test_no_hidden_character_leaves_the_server(mark: str, client: httpx.Client) -> None:
+    said = f"x{mark}y"
+    launch = f"vllm serve Qwen/Qwen3-32B --unknown-flag {said}"
+    script = {"launch": launch, "hardware": "ascend-910b3", "count": 4}
+    replies = [
+        client.post("/v1/recommend", json={"model": said, "hardware": said, "phase": said}),
+        client.post("/v1/recommend", json={said: said}),
+        client.post("/v1/check", json=script),
+        client.post("/v1/recommend", json=script),
+        client.post(
+            "/v1/diagnose", params={"name": f"{said}.log"}, content=f"RuntimeError: {said}\n".encode()
+        ),
+        client.get(f"/v1/explain/{said}"),
+        client.get(f"/{said}"),
+    ]
+    for item in replies:
+        assert HIDDEN.search(item.text) is None, item.text
+        assert item.json()
+    assert any(said in json.dumps(item.json(), ensure_ascii=False) for item in replies), (
+        "the mark reaches the answers"
+    )
 
 
 def test_an_id_that_nobody_remembers_is_not_there(client: httpx.Client) -> None:
