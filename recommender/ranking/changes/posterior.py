@@ -12,8 +12,8 @@ correlate by what they share, the less the farther their lengths, batches and la
 variance of h + f + o are estimated from all effects of the same kind of metric (method of moments); how the
 latter divides among h, f and o is in ``Components``. The posterior is Gaussian conditioning on all effects.
 
-An effect of trust t varies 1/t times as much as a trusted one, however many gains it has: a source that
-repeats itself cannot buy more weight than its trust.
+An effect of trust t varies 1/t times as much as a trusted one, however many gains it has, and effects of low
+trust share that fault: who repeats himself, in one context or in many, cannot buy more weight than his trust.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.nouns.effects import Context, Effect
-from kg.nouns.entities import Kind
+from kg.nouns.entities import Kind, Trust
 from kg.nouns.gain import Gain
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.drift import change
@@ -269,12 +269,15 @@ def posterior(
     )
     covariance = strategy + between * shared
     gram, towards = covariance[1:, 1:], covariance[0, 1:]
-    # Gains of a source that is not trusted have a fault in common, which no number of them takes away.
-    spread = [
-        noise / item.n + (1 / item.trust - 1) * (strategy + between + noise / item.n) + 1e-12
-        for _, item in weighty
-    ]
-    weights = np.linalg.solve(gram + np.diag(spread), towards)
+    # What is not trusted has a fault in common, which no number of gains or contexts takes away.
+    trusts = np.array([item.trust for _, item in weighty])
+    noises = noise / np.array([item.n for _, item in weighty], float)
+    faults = np.sqrt((1 / trusts - 1) * (strategy + between + noises))
+    is_doubted = trusts <= Trust.LOW.weight
+    in_common = np.outer(faults, faults) * (
+        np.outer(is_doubted, is_doubted) | np.eye(len(faults), dtype=bool)
+    )
+    weights = np.linalg.solve(gram + in_common + np.diag(noises + 1e-12), towards)
     means = np.array([item.mean for _, item in weighty])
     mean = prior.mean + float(weights @ (means - prior.mean))
     variance = max(0.0, strategy + between - float(weights @ towards))

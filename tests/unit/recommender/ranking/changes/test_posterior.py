@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kg.nouns.effects import Context, DatedGain, Effect
 from kg.nouns.entities import Kind, Trust
 from kg.nouns.gain import NORMAL_90, Gain
+from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.posterior import (
     PUBLICATION_SHRINKAGE,
@@ -120,6 +121,16 @@ def test_a_source_that_repeats_itself_cannot_buy_more_than_its_trust(n: int, tru
     poison = 5.0
     moved = expect(ObservedEffect(context=HERE, mean=poison, n=n, trust=trust)).expected - PRIOR.mean
     assert moved <= trust * (poison - PRIOR.mean) + 1e-9
+
+
+@given(st.integers(1, 200), st.integers(1, 10**9))
+def test_what_is_distrusted_buys_no_more_by_speaking_of_many_contexts(places: int, n: int) -> None:
+    poison = 3.4  # just inside the limit of 30x
+    facts = [Settings({"seq_len": 4096 + place}) for place in range(places)]
+    contexts = [Context(bottleneck="", hardware="chip", family="llama", facts=item) for item in facts]
+    trust = Trust.LOW.weight
+    seen = [ObservedEffect(context=context, mean=poison, n=n, trust=trust) for context in contexts]
+    assert expect(*seen).expected - PRIOR.mean <= trust * (poison - PRIOR.mean) + 1e-6
 
 
 def test_what_is_distrusted_hardly_moves_what_is_known_well() -> None:
