@@ -1,5 +1,6 @@
 """Any part of an export, imported, is refused whole or leaves every reader working; and it can be taken back."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,14 @@ hardware:
   - {id: acme, level: vendor, label: {en: Acme}}
   - {id: acme-one, level: device, broader: acme, label: {en: Acme One}}
 """
+CASE = (
+    '{"task": {"kind": "kernel", "op": "toy", "shape": {"M": 8}}, "hardware": {"name": "Acme One"},'
+    ' "config": {"block": 8}, "kind": "published", "strategy": "tile-it", "bottleneck": "memory",'
+    ' "baseline": {"value": 2.0}, "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0,'
+    ' "better": "lower", "status": "ok"}, "source": {"repo": "a/b"}}\n'
+)
+NUMBER = re.compile(r'(?<=")[^"]+(?="\^\^<http://www.w3.org/2001/XMLSchema#(?:double|decimal|integer)>)')
+POISONS = ("NaN", "INF", "-1", "0", "1e999", "1000000000", "9" * 30, "9" * 400, "x")
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +34,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
     for name in ("empty", "full"):
         Workspace.create(place / name, cache=place / "cache", text_model=None, with_shipped=False)
     (place / "chip.yaml").write_text(KNOWLEDGE)
-    (place / "cases.jsonl").write_text(
-        '{"task": {"kind": "kernel", "op": "toy", "shape": {"M": 8}}, "hardware": {"name": "Acme One"},'
-        ' "config": {"block": 8}, "kind": "published", "strategy": "tile-it", "bottleneck": "memory",'
-        ' "baseline": {"value": 2.0}, "outcome": {"metric": "kernel_time", "unit": "ms", "value": 1.0,'
-        ' "better": "lower", "status": "ok"}, "source": {"repo": "a/b"}}\n'
-    )
+    (place / "cases.jsonl").write_text(CASE)
     with Workspace.editor(place / "full", cache=place / "cache") as editor:
         editor.add_file("hardware", place / "chip.yaml")
         assert editor.ingest([place / "cases.jsonl"]).good == 1
@@ -131,3 +135,28 @@ def test_a_batch_number_is_nobodys_to_import(exported: tuple[Path, list[str]], n
     (place / "batch.nt").write_text(f"<urn:x> <https://w3id.org/tunegraph/ns#batchNumber> {typed} .\n")
     with Workspace.editor(place / "full", cache=place / "cache") as editor:
         assert editor.import_graph(place / "batch.nt") == 0
+
+
+@pytest.mark.long
+def test_no_number_of_an_export_breaks_a_reader_or_the_next_writer(exported: tuple[Path, list[str]]) -> None:
+    """Every kind of number, batch numbers and sums too, as what it cannot be."""
+    place, lines = exported
+    ours, file, more = place / "ours", place / "poisoned.nt", place / "more.jsonl"
+    more.write_text(CASE.replace('"M": 8', '"M": 16'))
+    numbers = {line.split()[1]: at for at, line in enumerate(lines) if NUMBER.search(line)}
+    assert any("batchNumber" in name for name in numbers)
+    assert len(numbers) >= 5
+    refused = 0
+    for at in numbers.values():
+        for poison in POISONS:
+            shutil.rmtree(ours, ignore_errors=True)
+            shutil.copytree(place / "empty", ours)
+            file.write_text("".join([*lines[:at], NUMBER.sub(poison, lines[at]), *lines[at + 1 :]]))
+            with Workspace.editor(ours, cache=place / "cache") as editor:
+                try:
+                    editor.import_graph(file)
+                except InputError:
+                    refused += 1
+                assert editor.ingest([more]).bad == 0
+            assert reads(ours)
+    assert refused >= len(POISONS)
