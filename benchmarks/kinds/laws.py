@@ -139,8 +139,10 @@ def admits_lengths(reply: Reply) -> str | None:
 
 
 def admits_load(reply: Reply) -> str | None:
-    """The start admits the requests at once that are told (laws 1 and 4)."""
+    """The start admits the requests at once that are told, or as many as it says fit (laws 1 and 4)."""
     asked = reply.situation.load.get("concurrency")
+    fitting = (reply.content.get("situation") or {}).get("traits.running")
+    asked = fitting["value"] if fitting else asked
     if not reply.is_answered or asked is None or reply.situation.phase == "training":
         return None
     limit = reply.number(*_REQUEST_KEYS)

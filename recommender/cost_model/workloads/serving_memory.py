@@ -80,10 +80,13 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats) -> dict[str, Floa
     """Bytes on the fullest device: weights, cache, activations and the runtime.
 
     Sequences are of every age at once: one is taken to be full, the others half answered, as many engines
-    admit them (vLLM and SGLang hand out blocks of the cache as answers grow).
+    admit them (vLLM and SGLang hand out blocks of the cache as answers grow). Blocks of a prefix that prompts
+    share are kept once.
     """
-    full = sequence_bytes(model, s, s["input_len"] + s["output_len"])
-    mean = sequence_bytes(model, s, s["input_len"] + s["output_len"] / 2)
+    shared, whole = s["prefix_hit"] * s["input_len"], s["input_len"] + s["output_len"]
+    full = sequence_bytes(model, s, whole)
+    mean = sequence_bytes(model, s, whole - s["output_len"] / 2)
+    mean = mean - (full - sequence_bytes(model, s, whole - shared))
     chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
     held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
     tp, kept = s["tensor_parallel"], _kept(model, s) * on_device(model, s)

@@ -20,6 +20,8 @@ from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommen
 from recommender.ranking.changes.recommendations import as_change
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.drafting import DRAFT_MODEL, draft_head
+from recommender.ranking.starts.layout_flags import spelt_settings
+from recommender.ranking.starts.layout_options import batches, missed
 from recommender.ranking.starts.writing import typed
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
+    from recommender.ranking.starts.starts import Starts
 
 
 NOT_TRUSTED = frozenset({"overlap_tensor_parallel"})
@@ -46,10 +49,12 @@ class SimulatedChange:
     Attributes:
         gain: Log gain in what is asked for, with its interval; None where the cost model has nothing to say.
         fits: Whether the memory suffices with it.
+        load: What tells the program to let in the requests that it frees memory for.
     """
 
     gain: Gain | None = None
     fits: bool = True
+    load: tuple[PlanSetting, ...] = ()
 
 
 UNSAID = SimulatedChange()
@@ -80,6 +85,37 @@ def simulated(
     return SimulatedChange(gain=modelled_gain(0.0 if abs(gained) < LEAST_LOG_GAIN else gained), fits=fits)
 
 
+def at_own_load(starts: Starts, configuration: Mapping[str, Value], said: SimulatedChange) -> SimulatedChange:
+    """A change of a server simulated with the requests that it makes room for, where memory bounds them.
+
+    Args:
+        starts: The start, and what it was asked for.
+        configuration: What the change sets.
+        said: What is said of it with the requests of the start.
+    """
+    question, price, asked = starts.question, starts.price, starts.asked
+    now = price.settings.get("batch") if price is not None else None
+    if not (said.gain and question and price and asked and isinstance(now, int | float)):
+        return said
+    room, best = asked.usable * (price.capacity_bytes or 0.0), said.gain
+    loads = [row["batch"] for row in batches(asked, price.layout.dp) if row["batch"] > now]
+    change = modelled_change(question, configuration) if loads else None
+    if change is None or change.log_memory >= 0:
+        return said
+    each = change.after.memory_parts["kv_cache"] / now
+    fitting = [load for load in loads if change.after.memory_bytes + each * (load - now) < room]
+    framework = starts.situation.framework
+    for load in fitting[-2:]:
+        told = spelt_settings({"batch": int(load)}, framework.id, framework.version, copies=price.layout.dp)
+        change = modelled_change(question, {**configuration, **{item.name: item.value for item in told}})
+        if not told or change is None or change.after.memory_bytes > room:
+            continue
+        gain = modelled_gain(change.log_gain)
+        if missed(asked.limits, change.after) <= price.beyond_limits and gain.expected > best.expected:
+            said, best = SimulatedChange(gain=gain, load=tuple(told)), gain
+    return said
+
+
 USUAL = 0.3
 """Agreement from which a change has its place although the question leaves a condition of it open; a
 choice."""
@@ -103,14 +139,17 @@ def of_strategy(
     begun: Mapping[str, object],
     version: str,
     *,
-    question: Question | None = None,
+    starts: Starts | None = None,
     reach: float = 0.0,
 ) -> Change | None:
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
     result = priced_as(problem.objective, problem.workload.kind)
+    question = starts.question if starts is not None else None
     change_of = simulated(question, item.strategy.configuration, result) if result else UNSAID
-    is_modelled = change_of.gain is not None and (seen is None or bool(item.against))
+    if starts is not None and result == "throughput":
+        change_of = at_own_load(starts, item.strategy.configuration, change_of)
+    is_modelled = change_of.gain is not None and (seen is None or bool(item.against or change_of.load))
     against = "" if is_modelled else item.against
     says = change_of.gain if change_of.gain is None or change_of.gain.expected else None
     gain = change_of.gain if is_modelled else joined_gain(seen, says)
@@ -134,11 +173,18 @@ def of_strategy(
         place,
     )
     head = draft_head(problem.workload.model or "", [one.value for one in item.strategy.sets])
+    change = as_change(item, problem, version)
     return replace(
-        as_change(item, problem, version),
-        settings=tuple(
-            replace(_assigned(one, item), value=head) if one.value == DRAFT_MODEL else _assigned(one, item)
-            for one in item.strategy.sets
+        change,
+        configuration=Settings({**change.configuration, **{one.name: one.value for one in change_of.load}}),
+        settings=(
+            *(
+                replace(_assigned(one, item), value=head)
+                if one.value == DRAFT_MODEL
+                else _assigned(one, item)
+                for one in item.strategy.sets
+            ),
+            *change_of.load,
         ),
         gain=gain,
         against=against,

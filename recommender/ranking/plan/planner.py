@@ -215,7 +215,7 @@ class Planner:
                 place,
                 begun,
                 self.version,
-                question=starts.question,
+                starts=starts,
                 reach=reach.of(item.strategy),
             )
             if one is not None:

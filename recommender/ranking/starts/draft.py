@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.ranking.change import NotHere
     from recommender.ranking.measured.measured_run import MeasuredRun
+    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import StartSituation
@@ -49,6 +50,7 @@ class StartDraft:
         least_devices: Devices that the weights alone fill, where nothing prices layouts.
         has_memory: Whether the memory of the program is modelled for such a model.
         weight_format: Number format that the weights are published in; empty for 16 bit.
+        asked: What layouts were asked for; None likewise.
     """
 
     situation: StartSituation
@@ -67,6 +69,7 @@ class StartDraft:
     has_memory: bool = False
     weight_format: str = ""
     degrees: Mapping[str, int] = field(default_factory=dict)
+    asked: LayoutQuestion | None = None
 
     def is_agreed(self, item: AgreedSetting) -> bool:
         """Whether so many recipes have a setting that it is part of the start."""

@@ -272,6 +272,7 @@ class StartFinder:
             notes=tuple(dict.fromkeys(draft.notes)),
             assumed=(*draft.situation.framework.assumed, *dict.fromkeys(draft.assumed)),
             has_memory=draft.has_memory,
+            asked=draft.asked,
         )
 
     def _layouts(
@@ -310,7 +311,7 @@ class StartFinder:
         if (used := asked.question.machine.count) < count:
             what = "parallel sizes in use do" if asked.degrees else "model does"
             draft.notes.append(f"{used} of {count} devices are used: the {what} not divide over all of them")
-        draft.question = asked.question
+        draft.question, draft.asked = asked.question, asked
         if options[0].log_merit is None and (reason := why_unpriced(asked.question)):
             draft.notes.append(f"layouts are not priced: {reason}")
         chosen = self._chosen(draft, asked, options)

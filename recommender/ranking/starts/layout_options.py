@@ -134,7 +134,7 @@ def priced_options(asked: LayoutQuestion) -> Iterator[PricedStep]:
         degrees = layout.degrees()
         if not training:
             degrees.pop("context_parallel")
-        alike[fullest(model, layout)] += [{**degrees, **row} for row in _batches(asked, layout.dp)]
+        alike[fullest(model, layout)] += [{**degrees, **row} for row in batches(asked, layout.dp)]
     for held, rows in alike.items():
         yield from _priced(asked, rows, held)
 
@@ -205,7 +205,8 @@ def _order(option: PricedStep) -> tuple[float, float, int, int, int]:
     return (option.beyond_limits, -merit, layout.pp, layout.cp, layout.tp)
 
 
-def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
+def batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
+    """Requests of each engine that are tried, or micro-batches with how they are trained."""
     if asked.loads:
         yield from ({"batch": each} for each in sorted({load // replicas for load in asked.loads} - {0.0}))
         return
@@ -217,9 +218,11 @@ def _batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]
         if asked.concurrency:
             most = max(1, math.ceil(asked.concurrency / replicas))
         most = min(most, asked.most_of_engine or most)
-        sizes = [size for size in SEQUENCES if size < most]  # what does not fit at once waits
-        if asked.objective in SHORTEST:  # a short time for all that come at once, or for one
-            sizes, most = [], most if asked.concurrency else 1
+        beyond = (SEQUENCES[at] << turn for turn in itertools.count(1) for at in (-2, -1))
+        longer = itertools.takewhile(lambda size: size < most, beyond)
+        sizes = [*(size for size in SEQUENCES if size < most), *longer]  # what does not fit at once waits
+        if asked.objective in SHORTEST and not asked.concurrency:  # a short time for one
+            sizes, most = [], 1
         yield from ({"batch": float(size)} for size in (*sizes, most))
         return
     stated = _number(asked.question.settings.get("global_batch"))
@@ -277,7 +280,7 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
             layout=layout,
             settings=settings,
             log_merit=_merit(asked, step.results),
-            beyond_limits=max((_beyond(limit, step.results) for limit in asked.limits), default=0.0),
+            beyond_limits=missed(asked.limits, step),
             memory_bytes=float(needed[i]),
             capacity_bytes=held_by if math.isfinite(held_by) else None,
         )
@@ -309,6 +312,11 @@ def _merit(asked: LayoutQuestion, results: Mapping[str, float]) -> float | None:
         return math.log(value) if value and value > 0 else None
     value = results.get(name)
     return -math.log(value) if value and value > 0 and math.isfinite(value) else None
+
+
+def missed(limits: Sequence[Limit], step: PricedStep) -> float:
+    """Natural log of how far a price misses the worst of some limits; 0 within."""
+    return max((_beyond(limit, step.results) for limit in limits), default=0.0)
 
 
 def _beyond(limit: Limit, results: Mapping[str, float]) -> float:

@@ -25,9 +25,10 @@ from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.settings.engine_defaults import replicated_by, trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
-from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, not_modelled
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.drafting import DRAFTS
+from recommender.ranking.starts.layout_choice import degrees as degrees_of
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, LayoutQuestion
 from recommender.ranking.starts.recipes.recipe_load import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
+    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 FOUR_BIT = "w4"
 _DEGREES = frozenset(DEGREES.values())
@@ -242,6 +244,20 @@ def _of_every_layout(draft: StartDraft, question: Question) -> Mapping[str, obje
     return translate(held, question.phase).settings if question.phase == "serving" else {}
 
 
+def _in_four_bit(one: WeighedRecipe, model: str, question: Question) -> bool:
+    """Whether the weights of a recipe are of four bits: by its name, or as eight do not fit how it splits."""
+    recipe = one.recipe
+    if recipe.precision or recipe.model != model or one.is_foreign:
+        return FOUR_BIT in recipe.precision.lower()
+    sizes = {DEGREES[name]: size for name, size in degrees_of(recipe).items() if name != "cp"}
+    try:
+        row = {**question.settings, **sizes, "precision": "int8", "batch": 1.0}
+        parts = memory_bytes(question.model, "serving", [row], recipe.devices)
+    except InputError:
+        return False
+    return bool(sum(parts.values())[0] > USABLE_MEMORY * question.machine.device.memory_capacity)
+
+
 def _precision(draft: StartDraft, question: Question) -> str:
     """The precision of the weights: what is asked for, what the start quantises to, or the device's own."""
     quantised = draft.value(QUANTISATION)
@@ -251,8 +267,9 @@ def _precision(draft: StartDraft, question: Question) -> str:
         draft.assumed.append(assumed_precision("fp8"))
         return "fp8"
     if quantised is not None:
-        first = next((one.recipe for one in draft.weighed if quantises(one.recipe)), None)
-        name = "w4a8" if first is not None and FOUR_BIT in first.precision.lower() else "int8"
+        first = next((one for one in draft.weighed if quantises(one.recipe)), None)
+        is_narrow = first is not None and _in_four_bit(first, draft.situation.model.id, question)
+        name = "w4a8" if is_narrow else "int8"
         draft.assumed.append(assumed_precision(name))
         return name
     device = question.machine.device

@@ -245,10 +245,13 @@ class Screen:
     def _by_knowledge(self, item: AgreedSetting) -> NotHere | None:
         """What a condition of the knowledge rules out: all strategies that set it so fail here."""
         failed: NotHere | None = None
+        facts = dict(self.situation.facts)
+        if item.first.model == self.situation.model.id:  # what drafts in a recipe of the model is there
+            facts.pop("public_drafts", None)
         for strategy in self.setting(_parameter(item)):
             if not _sets(strategy, item):
                 continue
-            verdict = judge(strategy, self.situation.facts, self.frameworks)
+            verdict = judge(strategy, facts, self.frameworks)
             if verdict.truth is not Truth.FAILS:
                 return None
             if verdict.because.startswith("hardware:") and item.first.hardware in self.situation.hardware:

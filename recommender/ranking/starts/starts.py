@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.ranking.change import NotHere
     from recommender.ranking.start import StartConfiguration
+    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import StartSituation
@@ -49,6 +50,7 @@ class Starts:
         question: What the first layout was priced by, its settings included; None if it has no price.
         price: That price; None if the cost model gave none.
         has_memory: Whether the memory of the program is modelled for such a model: else nothing is unfit.
+        asked: What layouts were asked for, the loads that were tried among it; None likewise.
     """
 
     situation: StartSituation
@@ -62,6 +64,7 @@ class Starts:
     question: Question | None = None
     price: PricedStep | None = None
     has_memory: bool = False
+    asked: LayoutQuestion | None = None
 
     @property
     def support(self) -> dict[str, object]:

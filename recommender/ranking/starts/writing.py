@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
@@ -86,8 +85,7 @@ def written(
     at_once = None
     if chosen is not None and chosen.option.log_merit is not None and "batch" in chosen.option.settings:
         at_once = float(str(chosen.option.settings["batch"])) * chosen.option.layout.dp
-        if situation.at_once is None:  # what is told is let in, also where some of it waits
-            load = min(load, at_once) if load else None
+        load = min(load, at_once) if load else None  # what does not fit waits
     problem = situation.problem
     is_timed = problem.objective.metric in SHORTEST or any(one.metric in LIMITED for one in problem.limits)
     load = load or (at_once if is_timed else None)
@@ -100,8 +98,6 @@ def written(
         priced = None if chosen is None else {**chosen.settings, **chosen.option.settings}
         if chosen is not None and priced and chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another
-        if priced and situation.at_once and "batch" in priced:
-            priced["batch"] = ceil(situation.at_once / layout.dp)
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
     beside: list[str] = []
     settings += role_settings(situation, framework.id, settings)

@@ -181,3 +181,18 @@ def test_what_the_start_alone_sets_is_not_taken_away_by_its_changes(
     begun = {item.key for item in made.plan.start.settings}
     assert "--no-gradient-accumulation-fusion" in begun
     assert ("fused-matmul-add" in {one.strategy for one in made.plan.changes}) == is_told
+
+
+def test_a_change_that_frees_memory_lets_in_more_where_memory_bounds_the_load(shipped: Workspace) -> None:
+    question = {"model": "qwen3-32b", "phase": "serving", "hardware": "h100-sxm", "count": 1}
+    made = planned(shipped, 50, **question, software={"vllm": ""})
+    assert made is not None
+    admitted = next(item.value for item in made.plan.start.settings if item.key == "--max-num-seqs")
+    change = next(one for one in made.plan.changes if one.configuration.get("quantization") == "fp8")
+    more = change.configuration["max_num_seqs"]
+    assert float(str(more)) > float(str(admitted))
+    assert change.gain is not None
+    assert change.gain.factor > 2
+    told = planned(shipped, 50, **question, software={"vllm": ""}, traits={"concurrency": admitted})
+    assert told is not None
+    assert all("max_num_seqs" not in one.configuration for one in told.plan.changes if one.strategy)

@@ -325,3 +325,12 @@ def test_embedding_tables_beyond_all_devices_are_told_and_may_lie_on_the_host(sh
     assert told[0].endswith("keep rows in the host's memory, or take 13 devices")
     assert not any("embedding tables" in note for note in many.notes)
     assert few.first.fits is not False
+
+
+def test_a_load_that_does_not_fit_is_let_in_as_far_as_it_does(shipped: Workspace) -> None:
+    told = 20_000
+    found = starts(shipped, model="qwen3-32b", count=4, traits={"concurrency": told})
+    running = next(fact.value for fact in found.assumed if fact.name == "traits.running")
+    written = next(item.value for item in found.first.settings if item.key == "--max-num-seqs")
+    assert found.first.layout is not None
+    assert float(str(written)) * found.first.layout.dp == float(str(running)) < told
