@@ -118,6 +118,8 @@ def found_loads(line: CommandLine, recipe: Recipe, limit_s: float) -> tuple[floa
     context = recipe.context
     prefix = context.get("prefix_hit_pct")
     shape = {name: context[name] for name in ("input_len", "output_len") if name in context}
+    if sides := re.findall(r"\d+", str(context.get("image", ""))):  # Qwen3-VL: a token is 32 x 32 pixels
+        shape["input_len"] = int(str(shape["input_len"])) + math.prod(map(int, sides)) // 32**2
     raw: dict[str, object] = {
         "model": recipe.model, "phase": "serving", "hardware": recipe.hardware, "count": recipe.devices,
         "objective": "throughput", "shape": shape, "software": {recipe.framework: ""},
@@ -128,8 +130,7 @@ def found_loads(line: CommandLine, recipe: Recipe, limit_s: float) -> tuple[floa
 
     def load(factor: float, *, is_upper: bool = False) -> tuple[float, float] | None:
         limits = [f"tpot<={1e3 * limit_s * factor:.6g}ms"]
-        problem, _ = line.workspace.problem({**raw, "limits": limits})
-        starts = line.workspace.ask.decision(problem)
+        starts = line.workspace.ask.decision(line.workspace.problem({**raw, "limits": limits})[0])
         if starts is None or starts.price is None:
             return None
         batch = float(str(starts.price.settings.get("batch", 1)))

@@ -141,8 +141,7 @@ def admits_lengths(reply: Reply) -> str | None:
 def admits_load(reply: Reply) -> str | None:
     """The start admits the requests at once that are told, or as many as it says fit (laws 1 and 4)."""
     asked = reply.situation.load.get("concurrency")
-    fitting = (reply.content.get("situation") or {}).get("traits.running")
-    asked = fitting["value"] if fitting else asked
+    asked = (reply.content.get("situation") or {}).get("traits.running", {}).get("value", asked)
     if not reply.is_answered or asked is None or reply.situation.phase == "training":
         return None
     limit = reply.number(*_REQUEST_KEYS)

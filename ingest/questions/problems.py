@@ -34,6 +34,8 @@ from kg.triples.network_table import network_facts
 _Part = TypeVar("_Part")
 _FORMATS_ALIKE = {"w8a8": "int8", "float4": "nvfp4", "fp4": "nvfp4", "int4": "w4a16"}
 """Formats of weights that two words name."""
+_FOUR_BIT = frozenset({"int4", "awq", "gptq"})
+"""What people call weights of four bits that are multiplied in 16."""
 
 
 class Resolver(Protocol):
@@ -309,6 +311,8 @@ class _Reader:
     def _precision(self, model: str | None) -> str | None:
         """The number format that is told, else of the quantisation in use, else of the model's name."""
         told = self._text("precision")
+        if model and (told or "").lower() in _FOUR_BIT:
+            told = "w4a16"
         if told is not None and not is_precision(told):
             self.notes.append(f"no number format named {told!r} is known: it is compared as a name")
         current = self.raw.get("current")

@@ -112,7 +112,9 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
         facts.setdefault("draft_layers", 0)
     if "experts" not in facts and model.architecture not in {"moe-decoder", "multimodal", ""}:
         facts["experts"] = 0
-    if "attention_kind" in stated:  # its configuration was read, so what it does not name is not there
+    if "config.json" in " ".join(fact.source.url for fact in model.facts):
+        facts.setdefault("draft_layers", 0)  # what a configuration that was read does not name is not there
+    if "attention_kind" in stated:
         facts.setdefault("experts", 0)
         facts.setdefault("draft_layers", 0)
         facts.setdefault("shared_experts", 0)

@@ -19,7 +19,7 @@ from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.machine import Machine, device_and_server, machine
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import place_of
-from recommender.cost_model.settings.dialects import captured_rows, translate
+from recommender.cost_model.settings.dialects import LORA_RANK, captured_rows, translate
 from recommender.cost_model.settings.plans import PHASES, SERVING, canonical_name
 
 if TYPE_CHECKING:
@@ -208,8 +208,10 @@ class Question:
         stated = {**sizes, **work.shape, **work.traits}
         facts = QuestionFacts.look_up(work.model or "", stated, tree, problem.hardware.name, server)
         engine, version = engine_of(problem.software)
-        shared = work.traits.get("shared_prefix_share")
+        shared, adapted = work.traits.get("shared_prefix_share"), work.traits.get("lora")
         told = {"prefix_hit": min(shared, MOST_SHARED)} if isinstance(shared, int | float) else {}
+        if isinstance(adapted, bool) and (phase or work.kind.value) == "training":
+            told["lora_rank"] = LORA_RANK * adapted
         found = cls.of_facts(
             facts,
             count=problem.hardware.count or 1,

@@ -75,7 +75,10 @@ def layout_question(
         draft.notes.append("; ".join(filter(None, (f"layouts are not priced: {fault}", fault.hint))))
         return None
     is_network = feeds_forward(question.model, question.phase)
-    if reason := not_modelled(question.model):
+    reason = not_modelled(question.model)
+    if sizes.get("architecture") == "diffusion" and not situation.is_training:
+        reason = f"{question.model.id} denoises in steps, which are not modelled"
+    if reason:
         draft.notes.append(f"layouts are not priced: {reason}")
         return None
     if question.engine != situation.framework.id:  # not stated, or what runs in its place
@@ -255,7 +258,8 @@ def _in_four_bit(one: WeighedRecipe, model: str, question: Question) -> bool:
         parts = memory_bytes(question.model, "serving", [row], recipe.devices)
     except InputError:
         return False
-    return bool(sum(parts.values())[0] > USABLE_MEMORY * question.machine.device.memory_capacity)
+    held = sum(float(part[0]) for part in parts.values())
+    return held > USABLE_MEMORY * question.machine.device.memory_capacity
 
 
 def _precision(draft: StartDraft, question: Question) -> str:

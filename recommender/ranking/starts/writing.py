@@ -139,10 +139,13 @@ def written(
 
 
 def _shortens(item: AgreedSetting, situation: StartSituation) -> bool:
-    """Whether recipes would cut the sequences of a server that runs with all that its model takes."""
-    meaning = meaning_of(item.key)
-    is_length = meaning is not None and meaning.fact == "max_len"
-    return is_length and situation.current is not None and longest(situation) is None
+    """Whether recipes would cut the sequences of a server that may take all that its model does."""
+    meaning, recipe, most = meaning_of(item.key), item.first, situation.model.most_tokens
+    if meaning is None or meaning.fact != "max_len" or longest(situation) is not None:
+        return False
+    is_elsewhere = recipe.model != situation.model.id or recipe.hardware not in situation.hardware
+    is_cut = bool(most and item.value.isdigit() and int(item.value) < most)
+    return situation.current is not None or (is_elsewhere and is_cut)
 
 
 def _whole_sequences(

@@ -269,6 +269,7 @@ def test_what_a_reader_of_other_forms_assumed_is_passed_on() -> None:
 
 def test_the_format_of_the_weights_is_told_by_the_name_unless_something_else_is() -> None:
     assert ask(model="bert-awq")[0].workload.precision == "w4a16"
+    assert {ask(model="bert", precision=name)[0].workload.precision for name in ("int4", "AWQ")} == {"w4a16"}
     problem, notes = ask(model="bert-awq", precision="fp8")
     assert problem.workload.precision == "fp8"
     assert "precision says fp8 and model w4a16: fp8 is taken" in notes

@@ -1,5 +1,6 @@
 """The facts of a question: what it states, what its model and device state, and nothing else."""
 
+from dataclasses import replace
 from typing import Any
 
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Source, Workload, WorkloadKind
@@ -86,6 +87,13 @@ def test_a_question_states_its_facts_by_the_names_that_conditions_read() -> None
 def test_what_nobody_states_is_unknown() -> None:
     facts = question_facts(problem(hardware=Hardware(name="elsewhere")), tree(), None)
     assert not {"model", "experts", "hardware", "memory_bytes", "devices", "shared_prefix_share"} & set(facts)
+
+
+def test_a_configuration_that_was_read_names_the_layers_that_draft() -> None:
+    read = replace(fact("layers", 48), source=Source(title="c", url="https://hub/m/blob/main/config.json"))
+    unread = replace(MOE, facts=(fact("layers", 48),))
+    assert "draft_layers" not in question_facts(problem(), tree(), unread)
+    assert question_facts(problem(), tree(), replace(unread, facts=(read,)))["draft_layers"] == 0
 
 
 def test_a_dense_model_has_no_experts() -> None:

@@ -75,6 +75,12 @@ def test_what_prompts_share_is_found_in_the_cache_where_it_is_on(
     assert told.settings["prefix_hit"] == hit
 
 
+@pytest.mark.parametrize(("lora", "rank"), [(True, 16), (False, 0)])
+def test_adapters_that_are_told_are_trained(shipped: Workspace, lora: bool, rank: int) -> None:
+    told = asked(shipped, phase="training", hardware="910b3", shape={}, traits={"lora": lora})
+    assert told.settings["lora_rank"] == rank
+
+
 def test_sizes_that_a_problem_states_win(shipped: Workspace) -> None:
     known = asked(shipped, hardware="ascend-910c")
     told = asked(shipped, hardware="ascend-910c", shape={"layers": known.model.layers * 2})

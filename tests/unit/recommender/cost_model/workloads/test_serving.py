@@ -32,6 +32,8 @@ def test_serving_options_move_what_they_should() -> None:
     assert quantised.memory_bytes["weights"][0] < plain.memory_bytes["weights"][0]
     assert speculative.extra["tpot_s"][0] < plain.extra["tpot_s"][0]
     assert prefix.extra["ttft_s"][0] < plain.extra["ttft_s"][0]
+    held, once = (one.memory_bytes["kv_cache"][0] for one in (plain, prefix))
+    assert 0.5 * held < once < 0.6 * held  # the shared half is kept once for sixteen
     assert host.memory_bytes["kv_cache"][0] < plain.memory_bytes["kv_cache"][0]
     assert host.time_s[0] > plain.time_s[0]
     assert apart.extra["kv_transfer_s"][0] > 0

@@ -264,8 +264,7 @@ def test_a_model_of_ones_own_is_started_like_others_of_its_architecture(shipped:
     found = starts(shipped, model=None, sizes=SIZES)
     assert {one.recipe.framework for one in found.recipes[:3]} == {"vllm-ascend"}
     lengths = [int(str(item.value)) for item in found.first.settings if item.key == "--max-model-len"]
-    assert lengths
-    assert max(lengths) <= SIZES["max_positions"]  # type: ignore[operator]  # a number
+    assert max(lengths, default=0) <= SIZES["max_positions"]  # type: ignore[operator]  # a number
 
 
 def test_a_cut_down_model_is_priced_as_it_is_cut(shipped: Workspace) -> None:
@@ -334,3 +333,42 @@ def test_a_load_that_does_not_fit_is_let_in_as_far_as_it_does(shipped: Workspace
     written = next(item.value for item in found.first.settings if item.key == "--max-num-seqs")
     assert found.first.layout is not None
     assert float(str(written)) * found.first.layout.dp == float(str(running)) < told
+
+
+def test_what_drafts_in_a_recipe_of_the_model_is_there(shipped: Workspace) -> None:
+    found = starts(
+        shipped,
+        model="qwen3-14b",
+        hardware="atlas-800i-a3",
+        count=2,
+        software={"sglang": ""},
+        precision="bf16",
+        limits=["tpot<=50ms"],
+        shape={"input_len": 3500, "output_len": 1500},
+    )
+    methods = [item.value for item in found.first.settings if item.key == "--speculative-algorithm"]
+    assert methods == ["EAGLE3"]
+
+
+def test_weights_are_of_four_bits_where_eight_do_not_fit_as_a_recipe_splits(shipped: Workspace) -> None:
+    found = starts(
+        shipped,
+        model="deepseek-r1",
+        hardware="atlas-800i-a3",
+        count=16,
+        software={"sglang": ""},
+        shape={"input_len": 2048, "output_len": 2048},
+    )
+    assert found.question is not None
+    assert found.question.settings["precision"] == "w4a8"
+
+
+def test_a_length_of_another_chip_bounds_nothing_here(shipped: Workspace) -> None:
+    found = starts(shipped, model="qwen3-embedding-8b", hardware="ascend-910b3", count=1)
+    assert not any(item.key == "--max-model-len" for item in found.first.settings)
+
+
+def test_how_a_model_that_denoises_is_served_is_not_priced(shipped: Workspace) -> None:
+    found = starts(shipped, model="wan2.2-t2v-a14b", hardware="h200", count=8, software={"sglang": ""})
+    assert found.price is None
+    assert any("denoises in steps" in note for note in found.notes)
