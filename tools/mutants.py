@@ -155,18 +155,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
     parser.add_argument("--since", default="main", help="commit or branch that lines are compared with")
     parser.add_argument("--most", type=int, default=60, help="mutants at most, at random beyond")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice")
+    parser.add_argument("--under", nargs="*", help="folders and files whose lines are all taken instead")
     given = parser.parse_args()
+    places = [ROOT / name for name in given.under or ()]
+    every = [path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))]
+    taken: dict[str, set[int]] | dict[str, None] = changed_lines(given.since)
+    if every:
+        taken = {str(path.relative_to(ROOT)): None for path in every}
     pairs = [
         (path, line, text)
-        for path, lines in sorted(changed_lines(given.since).items())
+        for path, lines in sorted(taken.items())
         for text, line in mutants((ROOT / path).read_text(encoding="utf-8")).items()
-        if line in lines
+        if lines is None or line in lines
     ]
     survivors = 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         tree = Path(scratch, "tree")
         shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", ".venv", "build", "__pycache__"))
-        for path, line, text in random.Random(0).sample(pairs, min(given.most, len(pairs))):
+        for path, line, text in random.Random(given.seed).sample(pairs, min(given.most, len(pairs))):
             original = (tree / path).read_text(encoding="utf-8")
             tests = mirrored_tests(path, tree)
             (tree / path).write_text(text, encoding="utf-8")
@@ -177,7 +184,9 @@ def main() -> None:
                     f"{path}:{line}: {' '.join(changed) or 'a line dropped'}{'' if tests else '  (no tests)'}"
                 )
             (tree / path).write_text(original, encoding="utf-8")
-    print(f"{survivors} of {min(given.most, len(pairs))} mutants survive")
+    print(
+        f"{survivors} of {min(given.most, len(pairs))} mutants survive (of {len(pairs)}, seed {given.seed})"
+    )
     sys.exit(survivors > 0)
 
 
