@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shlex
 import socket
 import sys
@@ -17,6 +18,25 @@ from pathlib import Path
 from typing import Self
 
 from kg.errors import WorkspaceError
+
+_NETWORKED = re.compile(
+    r"(fuse\.)?(9p|afs|beegfs|ceph|cifs|glusterfs|gpfs|juicefs|lustre|nfs4?|smb3|sshfs|wekafs)"
+)
+
+
+def network_file_system(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+    """The kind of network file system that a path lies on; empty for a local one, and where nothing tells."""
+    try:
+        lines = mounts.read_text().splitlines()
+    except OSError:
+        return ""
+    kinds = {}
+    for line in lines:
+        mount, _, device = line.partition(" - ")
+        kinds[Path(mount.split()[4].replace("\\040", " "))] = device.split()[0]
+    absolute = path.resolve()
+    kind = next((kinds[place] for place in (absolute, *absolute.parents) if place in kinds), "")
+    return kind if _NETWORKED.fullmatch(kind) else ""
 
 
 class WriterLock:

@@ -11,7 +11,7 @@ from embeddings.text_encoder import INSTALL_HINT, OnnxTextEncoder
 from embeddings.vector_table import damaged
 from kg.archives import arrays
 from kg.errors import InputError, WorkspaceError
-from kg.lock import is_held
+from kg.lock import is_held, network_file_system
 from kg.rows import batches
 from kg.rows.copies import marks_fault
 from kg.rows.trials import TrialStore
@@ -96,6 +96,10 @@ def examine(layout: WorkspaceFiles, *, deep: bool, cache: Path | None = None) ->
         deep: Read every triple, row and vector; else open the parts and compare their marks.
         cache: The user's cache directory, where text models are; None to leave the model out.
     """
+    if kind := network_file_system(layout.root):
+        says = f"{kind}, a network file system: one machine at a time may use the workspace"
+        remedy = "keep it on a local disk, and share it with tunegraph serve or backups"
+        yield CheckResult(about="place", severity=Severity.NOTE, says=says, remedy=remedy)
     if is_held(layout.lock):
         yield CheckResult(
             about="live graph", severity=Severity.NOTE, says="being written to: not looked at", remedy=""

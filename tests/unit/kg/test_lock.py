@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from kg.errors import WorkspaceError
-from kg.lock import WriterLock
+from kg.lock import WriterLock, network_file_system
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from kg.lock import WriterLock
+from kg.lock import WriterLock, network_file_system
 lock = WriterLock(Path(sys.argv[1]), command="tunegraph ingest cases")
 print("held", flush=True)
 time.sleep(60)
@@ -89,3 +89,18 @@ def test_a_killed_writer_holds_nothing(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="cannot be written to"):
         WriterLock(tmp_path / "none" / "lock")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "lustre", "fuse.sshfs", "ext4"])
+def test_a_network_file_system_is_known_by_the_nearest_mount(tmp_path: Path, kind: str) -> None:
+    place, mounts = tmp_path / "my home" / "deep", tmp_path / "mounts"
+    place.mkdir(parents=True)
+    point = str(place.parent.resolve()).replace(" ", "\\040")
+    mounts.write_text(
+        "22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n"
+        f"40 22 0:35 / {point} rw,relatime shared:9 - {kind} server:/export rw\n"
+    )
+    assert network_file_system(place, mounts) == ("" if kind == "ext4" else kind)
+    assert network_file_system(tmp_path, mounts) == ""
+    assert network_file_system(place, tmp_path / "none") == ""
+    assert network_file_system(tmp_path) == "", "tests lie on a local disk"
