@@ -21,7 +21,7 @@ SECTIONS = ("task.shape", "task.traits", "hardware.traits", "config", "software"
 """Objects that become columns by name, those inside others first."""
 _OBJECTS = ("outcome", "source", "baseline")
 _ORDER = ("task", "hardware", "config", "outcome", "kind", "strategy", "bottleneck", "baseline", "software")
-_FORMULA = "=+-@"
+_FORMULA = "=+-@＝＋－＠"
 """With these a spreadsheet takes a cell for a formula, which may run programs (CWE-1236); such a text is
 written in quotes, as JSON."""
 NEEDED = ("task.op", "outcome.metric", "outcome.status")

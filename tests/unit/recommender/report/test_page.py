@@ -29,6 +29,7 @@ class Tree(HTMLParser):
         self.open: list[str] = []
         self.ids: list[str] = []
         self.loads: list[str] = []
+        self.links: list[str] = []
         self.handlers: list[str] = []
         self.scripts = 0
         self.images: list[dict[str, str | None]] = []
@@ -39,6 +40,7 @@ class Tree(HTMLParser):
         self.loads += [
             str(value) for name, value in attrs if name == "src" or (name == "href" and tag != "a")
         ]
+        self.links += [str(value) for name, value in attrs if name == "href"]
         self.handlers += [name for name in found if name.startswith("on")]
         self.scripts += tag == "script"
         if found.get("role") == "img":
@@ -102,6 +104,36 @@ def test_hostile_names_stay_text(text_: str, tmp_path: Any) -> None:
     path.write_bytes(html.encode("utf-8", "backslashreplace"))
     again = ReportDocument.read(path)
     assert again.parts[0].content["changes"][0]["title"] == text_
+
+
+def poisoned(content: Any, text_: str) -> Iterator[Any]:
+    """Yield a content once for each text in it, which is another then."""
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    for place, item in items:
+        changes = [text_] if isinstance(item, str) else ()
+        for changed in poisoned(item, text_) if isinstance(item, dict | list | tuple) else changes:
+            made = dict(content) if isinstance(content, dict) else list(content)
+            made[place] = changed
+            yield made
+
+
+@pytest.mark.parametrize("text_", [contents.HOSTILE, "javascript:alert(1)"])
+def test_no_text_in_any_place_of_any_content_is_markup(text_: str) -> None:
+    shows = 0
+    for kind, make in contents.CONTENTS.items():
+        for content in poisoned(make(), text_):
+            try:
+                html = page(contents.document(kind, **{kind: content}))
+            except (InputError, ValueError, KeyError):  # a word of ours, such as a date or a kind
+                continue
+            tree = parsed(html)
+            assert tree.handlers == []
+            assert tree.scripts <= 2
+            assert not any("javascript" in link for link in tree.links)
+            assert "<img" not in html
+            assert "\u202e" not in html
+            shows += "alert(1)" in html
+    assert shows > 50
 
 
 def test_numbers_that_are_not_finite_are_left_out() -> None:
