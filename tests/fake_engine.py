@@ -57,6 +57,7 @@ def _serve() -> None:
     )
     parser.add_argument("--max-num-seqs", type=int, default=8)
     parser.add_argument("--enforce-eager", action="store_true")
+    parser.add_argument("--api-key", default="")
     given, _ = parser.parse_known_args()
     fault, token_s = os.environ.get("FAULT", ""), float(os.environ.get("TOKEN_MS", "4")) / 1e3
     if given.enforce_eager:
@@ -90,6 +91,9 @@ def _serve() -> None:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if given.api_key and self.headers["Authorization"] != f"Bearer {given.api_key}":
+                self.send_error(401, "Invalid API Key")
+                return
             asked[0] += 1
             if fault == "mute" and asked[0] > 20:
                 print("CUDA error: an illegal memory access was encountered", flush=True)

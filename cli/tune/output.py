@@ -51,7 +51,7 @@ class TuneProgress(TuneWatch):
 
     def left_out(self, change: TuneChange) -> None:
         """Show a change that the winner does not need."""
-        _aside(f"taken back: the winner is no worse without {change.name}")
+        _aside(f"taken back, the winner is no worse without it: {change.name}")
 
     def stopped(self) -> None:
         """Show the best so far."""
@@ -122,7 +122,7 @@ def show_outcome(
         return
     objective = prepared.request.objective(prepared.script)
     first = outcome.steps[0].result
-    say(f"{name}: {outcome.starts} starts, {outcome.cost_s:.0f} s, {len(outcome.steps)} in the search")
+    say(f"{name}: {outcome.starts} starts, {outcome.cost_s:.0f} s, {len(outcome.steps)} configurations tried")
     say(f"the script as it is: {_value(first, objective)}")
     names = ", ".join(item.name for item in outcome.accepted)
     found = None if outcome.state is None else outcome.state.comparisons[0].interval

@@ -45,7 +45,7 @@ def write_report(path: Path, document: ReportDocument, *, language: str = "en") 
 
 
 def check_form(path: Path) -> None:
-    """Refuse a file whose name asks for no form of a report.
+    """Refuse a file whose name asks for no form of a report, or whose folder is not there.
 
     Raises:
         InputError: It does.
@@ -54,6 +54,8 @@ def check_form(path: Path) -> None:
         raise InputError(
             f"{path}: no form of a report ends so", hint="report.html, report.pdf or report.json"
         )
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder")
 
 
 def write_text(path: Path, content: str) -> None:

@@ -24,6 +24,7 @@ from kg.nouns.values import Settings, Value, digest, show
 from kg.terms.meanings import kinds, meaning_of, programs, settings_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
+from recommender.audit.registry_findings import STRICT
 from recommender.measuring.masking import is_secret
 
 if TYPE_CHECKING:
@@ -229,10 +230,31 @@ def named_changes(
             raise InputError(
                 f"--change {text!r}: the flags of this command are not known", hint="variables are"
             )
+        _refuse_unknown(key, values, script)
         if not values:
             yield _without((key,), ASKED)
         for value in filter(None, map(str.strip, values.split(","))):
             yield _written(key, value, ASKED)
+
+
+def _refuse_unknown(key: str, values: str, script: LaunchScript) -> None:
+    """Refuse a flag that the program does not have, or a value that its parser does not take.
+
+    Raises:
+        InputError: It is one.
+    """
+    if not key.startswith("-") or script.program not in STRICT:
+        return
+    answer = registry(script.program).at("").look_up(key)
+    is_stated = any(item.key == key for item in script.settings)
+    if answer.standing is Standing.UNKNOWN and not is_stated:
+        near = ", ".join(answer.nearest)
+        raise InputError(
+            f"--change {key}: {script.program} has no such flag", hint=near and f"did you mean {near}?"
+        )
+    for value in filter(None, map(str.strip, values.split(","))):
+        if answer.setting is not None and value != "true" and not answer.setting.accepts(value):
+            raise InputError(f"--change {key}={value}: it takes {answer.setting.takes}")
 
 
 def _written(key: str, value: str, why: str, *, doubles: bool | None = None) -> TuneChange:

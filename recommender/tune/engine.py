@@ -29,6 +29,7 @@ class EngineDriver(JsonNoun):
         usual_port: The port without that flag; 0 where it is not known.
         grace_s: From being asked to end to being killed.
         left: Flags that are left alone unless they are asked for: they change what is served.
+        key: Flags and variables of the key that it asks its users for.
     """
 
     id: str = ""
@@ -38,6 +39,7 @@ class EngineDriver(JsonNoun):
     usual_port: int = 0
     grace_s: float = GRACE_S
     left: tuple[str, ...] = ()
+    key: tuple[str, ...] = ("--api-key",)
 
 
 @cache

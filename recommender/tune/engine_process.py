@@ -8,6 +8,7 @@ import subprocess
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recommender.measuring.device_memory import HeldMemory
@@ -17,11 +18,10 @@ from recommender.measuring.masking import masked
 from recommender.measuring.outcome import CancelledError
 from recommender.measuring.process import spawn
 from recommender.tune.containers import LABEL
-from recommender.tune.ports import is_held_by
+from recommender.tune.ports import is_held_by, ports_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
     from threading import Event
 
     from ingest.questions.patches.script_edits import ScriptEdits
@@ -32,6 +32,7 @@ _TICK_S = 0.05
 _TAIL_BYTES = 64 << 10
 _LONGEST = 4
 """Times the silence allowed that a start may take in all, however much it says; a choice."""
+_REASONS = ("no such file", "not found", "permission denied", "out of memory", "already in use")
 _TELLS = ("error", "exception", "fatal", "failed", "cannot", "unknown", "invalid", "unrecognized", "no such")
 
 
@@ -102,6 +103,20 @@ class EngineProcess:
         inside = () if self.container is None else self.container.pids(self.mark)
         return [*marked(self.mark), *inside]
 
+    def told(self, names: Sequence[str]) -> str:
+        """What its processes were started with for the first flag or variable of some; empty for nothing."""
+        words: list[str] = []
+        for pid in self.pids:
+            for part in ("cmdline", "environ"):
+                with suppress(OSError):
+                    words += Path(f"/proc/{pid}/{part}").read_text(errors="replace").split("\0")
+        for name in names:
+            if name.startswith("-") and name in words[:-1]:
+                return words[words.index(name) + 1]
+            if found := next((word for word in words if word.startswith(f"{name}=")), ""):
+                return found.partition("=")[2]
+        return ""
+
     def holds(self, port: int) -> bool | None:
         """Whether it listens on a port; None where that cannot be seen."""
         if self.container is not None and self.container.publishes(self.mark, port):
@@ -119,11 +134,14 @@ class EngineProcess:
         said = telling_line(self.log)
         return f"{how}: {said}" if said else how
 
-    def wait_ready(self, is_ready: Callable[[], bool], *, silence_s: float, cancel: Event) -> float:
+    def wait_ready(
+        self, is_ready: Callable[[], bool], asked: str, *, silence_s: float, cancel: Event
+    ) -> float:
         """Wait until it is ready; the seconds that took.
 
         Args:
             is_ready: Asked again and again.
+            asked: What that asks, in words.
             silence_s: After so long without a word in its log it is given up.
             cancel: Ends the wait when set.
 
@@ -144,7 +162,9 @@ class EngineProcess:
             if now - heard > silence_s or now - began > _LONGEST * silence_s:
                 said = telling_line(self.log)
                 last = f"; it said last: {said}" if said else "; it said nothing"
-                raise StartError(f"not ready after {now - began:.0f} s{last}")
+                ports = ", ".join(map(str, ports_of(self.pids))) or "no port"
+                text = f"not ready after {now - began:.0f} s: {asked} does not answer, it listens on {ports}"
+                raise StartError(f"{text}{last}")
             if cancel.wait(tick):
                 raise CancelledError("the start was interrupted")
             tick = min(0.5, 1.2 * tick)
@@ -209,7 +229,7 @@ class LaunchPlace:
 
 
 def telling_line(log: Path) -> str:
-    """The last line of a log that tells of a fault, else the last one: cut, without secrets; or empty."""
+    """The last line of a log with a reason, else of a fault, else any: cut, without secrets; or empty."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - _TAIL_BYTES))
@@ -218,4 +238,5 @@ def telling_line(log: Path) -> str:
         return ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     faults = [line for line in lines if any(word in line.lower() for word in _TELLS)]
-    return masked((faults or lines or [""])[-1])[:240]
+    reasons = [line for line in faults if any(word in line.lower() for word in _REASONS)]
+    return masked((reasons or faults or lines or [""])[-1])[:240]

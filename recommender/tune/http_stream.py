@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from kg.errors import TuningError
+from kg.errors import InputError, TuningError
 from recommender.measuring.outcome import CancelledError
 
 if TYPE_CHECKING:
@@ -33,17 +33,34 @@ class Address:
         host: Its host.
         port: Its port.
         base: Path before all others; empty for none.
+        key: That it asks for; empty for none.
     """
 
     host: str = "127.0.0.1"
     port: int
     base: str = ""
+    key: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, url: str) -> Address:
-        """The address of a URL."""
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        return cls(host=parts.hostname or "127.0.0.1", port=parts.port or 80, base=parts.path.rstrip("/"))
+        """The address of a URL.
+
+        Raises:
+            InputError: It is none of HTTP.
+        """
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port or 80
+        except ValueError:  # of a port
+            host = None
+        if host is None or parts.scheme != "http":
+            raise InputError(f"{url!r} is no URL of HTTP", hint="http://127.0.0.1:8000/health")
+        return cls(host=host, port=port, base=parts.path.rstrip("/"))
+
+    @property
+    def key_variable(self) -> dict[str, str]:
+        """The variable by which programs of others are told its key; empty without one."""
+        return {"OPENAI_API_KEY": self.key} if self.key else {}
 
     def __str__(self) -> str:
         return f"http://{self.host}:{self.port}{self.base}"
@@ -67,6 +84,7 @@ async def lines_of(address: Address, path: str, content: object = None) -> Async
         method = "GET" if content is None else "POST"
         head = f"{method} {address.base}{path} HTTP/1.1\r\nHost: {address.host}:{address.port}\r\n"
         head += "Accept: */*\r\nConnection: close\r\n"
+        head += f"Authorization: Bearer {address.key}\r\n" if address.key else ""
         if body:
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         writer.write(head.encode() + b"\r\n" + body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shlex
 import shutil
@@ -192,7 +193,7 @@ class LaunchScript:
         named = {self.engine.name: (name,)} if self.engine.name else {}
         made = edited(text, ScriptEdits(flags=moved | named))
         left = self.stated_port if self.container is None else self.container.port
-        is_moved = moved and not any(line.startswith(f"{self.engine.port}:") for line in made.unwritten)
+        is_moved = moved and not any(line.startswith(f"{self.engine.port} ") for line in made.unwritten)
         return made.text, port if is_moved else left
 
     def command(self, text: str) -> list[str]:
@@ -200,7 +201,7 @@ class LaunchScript:
         found = _SHELL.match(self.text)
         named = Path(found[1]).name if found else "bash"
         shell = shutil.which(named if named in {"bash", "sh", "dash", "zsh", "ksh"} else "bash") or "sh"
-        return [shell, "-c", _OWN_PLACE.sub("$0", text), str(self.path)]
+        return [shell, "-c", _OWN_PLACE.sub("$0", text.replace("\r\n", "\n")), str(self.path)]
 
     def end_all(self, mark: str) -> None:
         """End whatever still runs of a tune that was killed."""
@@ -213,7 +214,8 @@ class LaunchScript:
         parts = [f"{name}={value}" for name, value in edits.variables.items()]
         parts += [shlex.join([name, *words]) for name, words in edits.flags.items()]
         parts += [
-            f"{name}.{key}={value}" for name, told in edits.fields.items() for key, value in told.items()
+            shlex.join([name, json.dumps(content, ensure_ascii=False)])
+            for name, content in edits.fields.items()
         ]
         parts += [f"without {name}" for name in edits.removed]
         return masked(", ".join(parts)) or "the script as it is"

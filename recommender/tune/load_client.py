@@ -132,7 +132,7 @@ class LoadClient:
         ended = run(
             command,
             folder=place.script.folder,
-            environment=place.base,
+            environment={**place.base, **server.address.key_variable},
             bounds=Bounds(timeout_s=_LONGEST_S),
             cancel=server.cancel,
             mark=place.mark,

@@ -51,9 +51,19 @@ def is_held_by(port: int, pids: Iterable[int]) -> bool | None:
     return any(sockets & set(_sockets(pid)) for pid in pids)
 
 
+def ports_of(pids: Iterable[int]) -> list[int]:
+    """The ports that processes listen on."""
+    own = {inode for pid in pids for inode in _sockets(pid)}
+    return sorted({port for port, inode in _all_listening() if inode in own})
+
+
 def _listening(port: int) -> set[str]:
     """The inodes of the sockets that listen on a port."""
-    found: set[str] = set()
+    return {inode for held, inode in _all_listening() if held == port}
+
+
+def _all_listening() -> Iterator[tuple[int, str]]:
+    """Each port that somebody listens on, with the inode of a socket."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             rows = Path(table).read_text().splitlines()[1:]
@@ -61,9 +71,8 @@ def _listening(port: int) -> set[str]:
             continue
         for row in rows:
             fields = row.split()
-            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
-                found.add(fields[9])
-    return found
+            if fields[3] == _LISTENS:
+                yield int(fields[1].rpartition(":")[2], 16), fields[9]
 
 
 def _sockets(pid: int) -> Iterator[str]:

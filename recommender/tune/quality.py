@@ -115,7 +115,12 @@ def judge(command: str, address: Address, model: str, place: LaunchPlace, cancel
     result = run(
         ["sh", "-c", command],
         folder=place.script.folder,
-        environment={**place.base, "TUNEGRAPH_URL": f"{address}/v1", "TUNEGRAPH_MODEL": model},
+        environment={
+            **place.base,
+            **address.key_variable,
+            "TUNEGRAPH_URL": f"{address}/v1",
+            "TUNEGRAPH_MODEL": model,
+        },
         bounds=Bounds(timeout_s=_ACCURACY_S),
         cancel=cancel,
         mark=place.mark,

@@ -16,6 +16,7 @@ from kg.nouns.values import digest
 from recommender.measuring.masking import has_mask, masked
 from recommender.tune.engine import READY_S
 from recommender.tune.engine_process import LaunchPlace
+from recommender.tune.http_stream import Address
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
@@ -122,6 +123,8 @@ class TuneRequest(JsonNoun):
             if count < 1:
                 raise InputError(f"{name} {count}: 1 or more")
         own_pattern(self.line)
+        if self.ready:
+            Address.of(self.ready)
         if not 1e-6 <= self.alpha <= 0.2:
             raise InputError(f"an alpha of {self.alpha:g}", hint="0.01 or 0.05")
 

@@ -35,6 +35,8 @@ _LEAST_LOAD = 0.2
 """Users at a time below which a lower rate changes nothing; a choice."""
 _QUEUES = 5.0
 """Times the largest limit that a probe lasts at least: a shorter burst hides a queue that grows. A choice."""
+_NOTHING = 1e-3
+"""Tokens a second where no request stays within the limits: all such are alike, and ratios stay numbers."""
 _SECOND = 0.9
 """A first probe below this part of the incumbent's value drops a candidate; else a second one counts too."""
 
@@ -188,7 +190,7 @@ class ServingEvaluator:
         if not self.limits:
             return result.tokens_per_s
         good = [item for item in result.ended if all(limit.is_kept(item) for limit in self.limits)]
-        return (sum(item.tokens for item in good) + 1) / max(result.wall_s, 1e-9)
+        return max(_NOTHING, sum(item.tokens for item in good) / max(result.wall_s, 1e-9))
 
     def _highest(self, run: ServingRun, bar: float | None, idle_s: float) -> tuple[float | None, str]:
         """The highest rate that keeps the limits; of a candidate only if it keeps more than the bar."""

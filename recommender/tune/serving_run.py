@@ -6,7 +6,7 @@ import math
 import secrets
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
@@ -138,9 +138,11 @@ class ServingRun:
         try:
             ready_s = process.wait_ready(
                 lambda: any(_answers(address, path, cancel) for path in paths),
+                f"{address}{paths[0]}",
                 silence_s=place.silence_s,
                 cancel=cancel,
             )
+            address = replace(address, key=process.told(script.engine.key).split(",")[0])
             model = _proven(address, name, process, cancel)
             yield cls(
                 address=address, model=model, process=process, limits=limits, cancel=cancel, ready_s=ready_s

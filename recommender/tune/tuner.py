@@ -8,7 +8,9 @@ killed.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TYPE_CHECKING
 
 from ingest.questions.patches.script_edits import ScriptEdits
@@ -18,6 +20,7 @@ from kg.nouns.entities import Status
 from recommender.experiment.design import CONTROL, MOST_PAIRS, ExperimentDesign
 from recommender.experiment.mixture import least_pairs
 from recommender.experiment.verdict import Verdict
+from recommender.measuring.outcome import CancelledError
 from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
 from recommender.tune.confirmation import TREATMENT, confirm, ladder
 from recommender.tune.launch_script import joined
@@ -27,7 +30,6 @@ from recommender.tune.tune_result import TuneResult, TuneStart
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-    from threading import Event
 
     from kg.nouns.values import Settings
     from recommender.experiment.metadata import ExperimentSubject
@@ -65,12 +67,12 @@ class Budget(JsonNoun):
         )
 
     def pairs(self, each_s: float, used: int, used_s: float) -> int:
-        """Pairs of starts that fit into what is left."""
+        """Pairs of starts that fit into what is left; of time the last start may end beyond it."""
         left = [_MOST_PAIRS]
         if self.evaluations is not None:
             left.append((self.evaluations - used) // 2)
         if self.seconds is not None:
-            left.append(int((self.seconds - used_s) / (2 * max(each_s, 1e-3))))
+            left.append(int((self.seconds - used_s + each_s) / (2 * max(each_s, 1e-3))))
         return max(0, min(left))
 
 
@@ -141,6 +143,24 @@ class TuneOutcome:
     def is_better(self) -> bool:
         """Whether a winner is confirmed."""
         return self.verdict is Verdict.BETTER
+
+
+class _Until(Event):
+    """Is set once another one is, or a time has passed."""
+
+    def __init__(self, cancel: Event, seconds: float) -> None:
+        super().__init__()
+        self._cancel, self._end_s = cancel, time.monotonic() + seconds
+
+    def is_set(self) -> bool:
+        """See :class:`Event`."""
+        return self._cancel.is_set() or time.monotonic() >= self._end_s
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """See :class:`Event`."""
+        left_s = max(0.0, self._end_s - time.monotonic())
+        self._cancel.wait(left_s if timeout is None else min(timeout, left_s))
+        return self.is_set()
 
 
 class TuneWatch:
@@ -215,7 +235,7 @@ class TuneLoop:
 
         Raises:
             CancelledError: ``cancel`` was set; it can go on.
-            InputError: The script does not start as it is, or the budget is shorter than one start.
+            InputError: The budget is shorter than one start.
             InfeasibleError: It keeps the limits at no load.
             WorkspaceError: The machine does not let anything be measured.
         """
@@ -228,6 +248,8 @@ class TuneLoop:
             keeping = [step.change.name for step in self.steps if step.change and step.result.is_within]
             less = f"; {keeping[0]} keeps the limits, with less throughput" if keeping else ""
             text = "nothing that was tried is better than the script as it is"
+            if len(self.steps) == 1:
+                text = "the budget left no room to try anything"
             return self._ended(None, text if self.best.kept else f"{text}{less}")
         noted = self.journal.last("confirming")
         left = self.budget.pairs(self.each_s, self._used, self._used_s)
@@ -242,6 +264,9 @@ class TuneLoop:
 
     def _baseline(self, cancel: Event) -> None:
         found = self._measured(ScriptEdits(), None, cancel)
+        if self.budget.seconds is not None and found.cost_s > self.budget.seconds:
+            text = f"the budget of {self.budget.seconds:g} s is shorter than one start"
+            raise InputError(text, hint=found.reason or f"it took {found.cost_s:.0f} s")
         if not found.is_ok:
             if found.is_dropped:
                 raise InfeasibleError(
@@ -249,10 +274,6 @@ class TuneLoop:
                     hint=f"at best {found.nearest:.0%} of the requests stay within them; raise the limits",
                 )
             raise WorkspaceError(f"the script as it is does not run: {found.reason}")
-        if self.budget.seconds is not None and found.cost_s > self.budget.seconds:
-            raise InputError(
-                f"the budget of {self.budget.seconds:g} s is shorter than one start, {found.cost_s:.0f} s"
-            )
         self._add(TuneStep(change=None, result=found, is_accepted=True))
 
     def _refuse_unkept(self) -> None:
@@ -338,16 +359,26 @@ class TuneLoop:
             if digest_of(whole) == digest_of(without):  # a later step says the same
                 self.accepted = rest
                 continue
-            key = f"{digest_of(without)}#{_IDLE + number}"
-            if not rest or not (key in self._known or self._has_room(2)):
-                continue
-            found = self._measured(without, change, cancel, turn=_IDLE + number, name=f"not {change.name}")
-            beside = self._measured(whole, None, cancel, turn=_IDLE + number)
-            if found.value is None or beside.value is None:
-                continue
-            if self.evaluator.objective.gain(beside.value, found.value) < ACCEPTED:
+            if rest and self._is_idle(change, whole, without, _IDLE + _TURNS * number, cancel):
                 self.accepted = rest
                 self.watch.left_out(change)
+
+    def _is_idle(
+        self, change: TuneChange, whole: ScriptEdits, without: ScriptEdits, place: int, cancel: Event
+    ) -> bool:
+        """Whether the winner is no worse without a change; twice on a machine that others use."""
+        for turn in range(place, place + _TURNS):
+            if not (f"{digest_of(without)}#{turn}" in self._known or self._has_room(2)):
+                return False
+            found = self._measured(without, change, cancel, turn=turn, name=f"not {change.name}")
+            beside = self._measured(whole, None, cancel, turn=turn)
+            if found.value is None or beside.value is None:
+                return False
+            if self.evaluator.objective.gain(beside.value, found.value) >= ACCEPTED:
+                return False
+            if not (found.disturbed or beside.disturbed):
+                return True
+        return True
 
     def _is_settled(self, change: TuneChange) -> bool:
         """Whether another value of the same setting was accepted already, and this is no step beyond it."""
@@ -361,9 +392,20 @@ class TuneLoop:
 
     def _has_room(self, starts: int) -> bool:
         """Whether so many starts leave what a confirmation takes, where the budget ever had room for one."""
+        return self.budget.has(starts + self._kept_starts, self.each_s, self._used, self._used_s)
+
+    @property
+    def _kept_starts(self) -> int:
+        """Starts that are kept for the confirmation."""
         can_confirm = self.budget.has(2 + self._least_starts, self.each_s, 0, 0.0)
-        need = starts + self._least_starts * can_confirm
-        return self.budget.has(need, self.each_s, self._used, self._used_s)
+        return self._least_starts * can_confirm
+
+    def _until(self, cancel: Event) -> Event:
+        """Ends an evaluation with the time of the budget that is not kept for the confirmation."""
+        if self.budget.seconds is None:
+            return cancel
+        kept_s = self._kept_starts * self.each_s
+        return _Until(cancel, self.budget.seconds - self._used_s - kept_s)
 
     def _measured(
         self,
@@ -383,7 +425,15 @@ class TuneLoop:
             usual = again if turn else "the script as it is"
             name = name or (usual if change is None else change.name)
             number = self._start(name)
-            found = self.evaluator.evaluate(TuneStart(edits=edits, number=number, bar=bar), cancel)
+            began, until = time.monotonic(), self._until(cancel)
+            try:
+                found = self.evaluator.evaluate(TuneStart(edits=edits, number=number, bar=bar), until)
+            except CancelledError:
+                if cancel.is_set():
+                    raise
+                cost_s = time.monotonic() - began
+                text = f"the time that was left ended in it, after {cost_s:.0f} s"
+                found = TuneResult(is_dropped=True, kept=False, nearest=0.0, reason=text, cost_s=cost_s)
             self.journal.note("measured", digest=key, name=name, result=found.to_json())
         self._used, self._used_s = self._used + 1, self._used_s + found.cost_s
         return found

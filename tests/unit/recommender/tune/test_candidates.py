@@ -91,6 +91,18 @@ def test_changes_that_are_asked_for() -> None:
             list(named_changes([text], script, []))
 
 
+def test_a_flag_that_the_program_would_refuse_costs_no_start() -> None:
+    script = read(VLLM.replace("-tp", "--own-flag 3 -tp"))
+    for text, says in {
+        "--max-num-sequences=4": "vllm has no such flag",
+        "--max-num-seqs=4,many": r"--max-num-seqs=many: it takes int 1\.\.",
+        "--enforced=": "vllm has no such flag",
+    }.items():
+        with pytest.raises(InputError, match=says):
+            list(named_changes([text], script, []))
+    assert len(list(named_changes(["--own-flag=4", "--own-flag=", "OWN=1"], script, []))) == 3
+
+
 def test_what_a_configuration_sets_by_name() -> None:
     script = read(VLLM)
     found = configuration_of(

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from kg.errors import InputError
 from recommender.measuring.outcome import CancelledError
 from recommender.tune.http_stream import Address, AnswerError, get_json, lines_of
 
@@ -85,4 +86,7 @@ def test_a_server_that_never_answers_is_waited_for_no_longer_than_told_and_can_b
 def test_addresses() -> None:
     found = Address.of("http://10.0.0.1:8000/v2/health/")
     assert (found.host, found.port, found.base) == ("10.0.0.1", 8000, "/v2/health")
-    assert str(Address.of("localhost:99")) == "http://localhost:99"
+    assert str(Address.of("http://localhost:99")) == "http://localhost:99"
+    for text in ("localhost", "localhost:99", "https://localhost", "http://localhost:99999", "/health"):
+        with pytest.raises(InputError, match="is no URL of HTTP"):
+            Address.of(text)

@@ -69,6 +69,8 @@ def test_a_start_is_shown_without_its_secrets() -> None:
     assert "sk-1" not in shown
     assert "HF_TOKEN=[secret]" in shown
     assert "without --b" in shown
+    fields = ScriptEdits(fields={"--additional-config": {"prefetch": {"enabled": True}}})
+    assert read(SERVE).shown(fields) == """--additional-config '{"prefetch": {"enabled": true}}'"""
     assert read(SERVE).shown(ScriptEdits()) == "the script as it is"
 
 

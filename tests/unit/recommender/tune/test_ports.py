@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recommender.tune.engine import engine_of
-from recommender.tune.ports import free_port, holder_text, is_held_by, is_taken
+from recommender.tune.ports import free_port, holder_text, is_held_by, is_taken, ports_of
 
 pytestmark = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="holders are read in /proc")
 
@@ -23,9 +23,11 @@ def test_a_port_and_its_holder() -> None:
         assert is_taken(port)
         assert holder_text(port).startswith(f"process {os.getpid()} (")
         assert is_held_by(port, [os.getpid()]) is True
+        assert port in ports_of([os.getpid()])
         other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(30)"])
         try:
             assert is_held_by(port, [other.pid]) is False
+            assert ports_of([other.pid]) == []
         finally:
             other.kill()
             other.wait()

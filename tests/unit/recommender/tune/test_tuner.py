@@ -16,6 +16,7 @@ from kg.errors import InfeasibleError, InputError, WorkspaceError
 from kg.nouns.entities import Better, Status
 from kg.nouns.values import Settings
 from recommender.experiment.verdict import Verdict
+from recommender.measuring.outcome import CancelledError
 from recommender.tune.candidates import TuneChange, digest_of
 from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneObjective, TuneResult, TuneStart
@@ -215,6 +216,50 @@ def test_a_script_that_does_not_run_or_keeps_no_limit_ends_the_tune(tmp_path: Pa
         tune(tmp_path / "two", Machine(base=None))
     with pytest.raises(InputError, match="shorter than one start"):
         tune(tmp_path / "three", Machine(), budget=Budget(seconds=0.5))
+
+
+class Hanging(Machine):
+    """A change with which it never gets ready."""
+
+    def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
+        if "--bad" in start.edits.flags:
+            assert cancel.wait(60), "it was not interrupted"
+            raise CancelledError("interrupted")
+        return replace(super().evaluate(start, cancel), cost_s=0.1)
+
+
+def test_what_never_gets_ready_leaves_the_time_of_the_confirmation(tmp_path: Path) -> None:
+    found = tune(tmp_path, Hanging(), ("--good", "--bad"), budget=Budget(seconds=2.0))
+    assert [item.name for item in found.accepted] == ["--good"]
+    assert found.verdict is Verdict.BETTER
+    assert found.steps[2].result.is_dropped  # nothing is learned of it
+    assert "the time that was left ended in it" in found.steps[2].result.reason
+    assert found.cost_s <= 2.2
+
+
+def test_a_script_that_is_not_ready_within_the_budget_is_interrupted(tmp_path: Path) -> None:
+    class Slow(Machine):
+        def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
+            assert cancel.wait(60), "it was not interrupted"
+            raise CancelledError("interrupted")
+
+    with pytest.raises(InputError, match=r"the budget of 0\.2 s is shorter than one start"):
+        tune(tmp_path, Slow(), budget=Budget(seconds=0.2))
+
+
+def test_a_disturbed_gain_is_taken_back_only_where_it_shows_twice(tmp_path: Path) -> None:
+    """Of two looks at whether the winner needs a change, the first is spoilt by others."""
+
+    class Spoilt(Machine):
+        def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
+            found = super().evaluate(start, cancel)
+            both = tuple(start.edits.flags) == ("--good", "--small") and self.seen.count(("--small",)) == 1
+            return replace(found, value=found.value / 2) if both and found.value else found
+
+    quiet = tune(tmp_path / "quiet", Spoilt(noise=0.0), ("--good", "--small"))
+    busy = tune(tmp_path / "busy", Spoilt(noise=0.0, disturbed=1), ("--good", "--small"))
+    assert [item.name for item in quiet.accepted] == ["--small"]
+    assert [item.name for item in busy.accepted] == ["--good", "--small"]
 
 
 def test_kills_at_random_starts_change_nothing_and_the_budget_is_exact(tmp_path: Path) -> None:
