@@ -90,6 +90,11 @@ def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: 
         NoEvidenceError: It is.
     """
     named = [name for name in problem.software if name not in BELOW_ENGINES]
+    if "verl" in named and (part := _part_of_verl(problem.current or {})):
+        raise NoEvidenceError(
+            f"verl's {part} is read, but its layouts are not modelled: {facts}",
+            hint="its reinforcement learning under FSDP is; tunegraph check SCRIPT judges what runs",
+        )
     others = sorted(set(named) & set(unmodelled()))
     if not others or set(named) & {item.id for item in frameworks}:
         return
@@ -102,6 +107,14 @@ def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: 
         f"{others[0]} is read, but neither its layouts nor its memory are modelled: {facts}",
         hint="tunegraph check SCRIPT judges what runs; tunegraph support lists what is modelled",
     )
+
+
+def _part_of_verl(current: Mapping[str, object]) -> str:
+    """The part of verl that settings are of, where nothing models it; empty for rewards under FSDP."""
+    if "megatron" in current.values() or any(".megatron." in name for name in current):
+        return "Megatron backend"
+    is_of_samples = any(name.startswith(("data.micro_batch", "model.")) for name in current)
+    return "supervised trainer" if is_of_samples and not any("rollout" in name for name in current) else ""
 
 
 def program_names(frameworks: Sequence[Framework]) -> dict[str, str]:

@@ -36,6 +36,7 @@ COMMANDS = {
 OVERRIDING = {
     "llama-factory": ("llamafactory-cli train", "TASK.yaml"),
     "torchtune": ("tune run", "RECIPE --config CONFIG"),
+    "verl": ("python -m verl.trainer.main_ppo", f"actor_rollout_ref.model.path={UNNAMED}"),
     "megatron-bridge": ("torchrun --nproc-per-node SIZE scripts/training/run_recipe.py", "--recipe RECIPE"),
 }
 """Trainers whose commands take a file or a recipe, and its fields as ``key=value``."""
@@ -56,6 +57,7 @@ def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = ""
         program = program.replace(UNNAMED, shell_word(checkpoint))
     if framework in OVERRIDING:
         program, file = OVERRIDING[framework]
+        file = file.replace(UNNAMED, shell_word(checkpoint)) if checkpoint else file
         if named := [f"{item.key}={shell_word(show(item.value))}" for item in settings if _is_field(item)]:
             words = [file, *named, *words]
     lines = wrapped_command([program, *words] if program and words else words)

@@ -196,7 +196,7 @@ def test_a_trainer_that_replicates_is_told_what_makes_it_fit(run: Any) -> None:
     ran = run("recommend", *large, "--software", "ms-swift", "--trait", "lora_rank=0")
     assert ran.code == 4
     assert "a device needs" in ran.err
-    assert run("recommend", *TRAINED, "--software", "verl").code == 3
+    assert run("recommend", *TRAINED, "--software", "openrlhf").code == 3
 
 
 @pytest.mark.parametrize(
@@ -239,6 +239,45 @@ def test_a_recipe_of_megatron_bridge_is_told_the_layout_by_its_fields(run: Any, 
     assert "peft.dim=16" in adapted
     assert "--mode lora" in adapted
     assert run(*told, "--precision", "fp32").code == 2
+
+
+ROLLED = """python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct \\
+  data.max_prompt_length=1024 data.max_response_length=3072 trainer.n_gpus_per_node=8 trainer.nnodes=1 \\
+  actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=2 actor_rollout_ref.rollout.tensor_model_parallel_size=4"""
+
+
+def test_learning_from_rewards_is_told_its_engine_beside_its_update(run: Any, tmp_path: Path) -> None:
+    script = tmp_path / "grpo.sh"
+    script.write_text(ROLLED)
+    asked = ("recommend", "--from-command", script, "--hardware", "h100-sxm5-80gb")
+    ran = run(*asked)
+    assert "qwen2-5-7b train (seq_len=4096) on 8 x h100-sxm" in ran.out
+    assert "tokens/s are of the update alone" in ran.err
+    assert "main_ppo" in ran.out
+    values = {item["key"]: item["value"] for item in run(*asked, "--json").json["start"]["settings"]}
+    engine = "actor_rollout_ref.rollout."
+    assert values[f"{engine}tensor_model_parallel_size"] == 4
+    assert 0.3 <= values[f"{engine}gpu_memory_utilization"] <= 0.7
+    assert values[f"{engine}log_prob_micro_batch_size_per_gpu"] == 2
+    assert "actor_rollout_ref.actor.use_dynamic_bsz" not in values  # it counts samples
+    script.write_text(f"{ROLLED} actor_rollout_ref.actor.strategy=megatron")
+    assert "Megatron backend is read, but" in run(*asked).err
+    rl = (
+        "recommend",
+        "--model",
+        "qwen3-32b",
+        *TRAINED[2:4],
+        "--hardware",
+        "910b3",
+        "--count",
+        "32",
+        "--json",
+    )
+    made = run(*rl, "--software", "mindspeed-rl", "--shape", "seq_len=8192").json["start"]["settings"]
+    told = {item["key"]: item["value"] for item in made}
+    assert told["generate_config.offload_train_optimizer"] is True
+    assert told["rl_config.actor_resource.num_npus"] == 32
+    assert not [item for item in made if item["where"] == "flag"]
 
 
 def test_a_script_of_a_trainer_keeps_what_it_says_in_its_own_words(run: Any, tmp_path: Path) -> None:

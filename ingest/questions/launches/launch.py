@@ -389,7 +389,8 @@ def file_contents(
     from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
 
     read: dict[str, dict[str, object]] = {}
-    names = [str(given.values[name]) for name in started.signs.file if name in given.values]
+    told = [str(given.values[name]) for name in started.signs.file if name in given.values]
+    names = [name if "." in name else f"configs/{name}.yaml" for name in told]  # as Hydra is told names
     if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
         names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
     names += [name for _, name in started.launcher_files()]

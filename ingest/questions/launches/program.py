@@ -55,6 +55,7 @@ class ProgramSigns:
     model: tuple[str, ...] = ()
     positional: bool = False
     length: tuple[str, ...] = ()
+    lengths: tuple[str, ...] = ()
     lora: tuple[str, ...] = ()
     all: tuple[str, ...] = ()
     each: tuple[str, ...] = ()

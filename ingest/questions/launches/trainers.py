@@ -43,7 +43,8 @@ def read_trainer(
     if model := given.text(*signs.model):
         size = given.text(f"{signs.model[0].rpartition('.')[0]}.flavor")  # of TorchTitan, beside the family
         question["model"] = f"{model}-{size}" if size else model
-    if (length := given.positive(*signs.length)) is not None:
+    parts = [given.positive(name) or 0 for name in signs.lengths]
+    if length := given.positive(*signs.length) or (all(parts) and sum(parts)):
         question["shape"] = {"seq_len" if started.phase == "training" else "input_len": length}
     precision: Value = next((name for name in _PRECISIONS if given.values.get(name) is True), None)
     formats = {name: value for name, value in given.values.items() if name.endswith("precision")}

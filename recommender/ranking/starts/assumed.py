@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.ranking.starts.situation import StartSituation
 
-MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm"})
+MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm", "mindspeed-rl"})
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 _CHECKED_BY = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.14.0/megatron/training/arguments.py"
 SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm"}
@@ -54,7 +54,7 @@ def assumed_settings(
     if framework in MEGATRON | {"mindformers"}:
         facts = dict(_trained(layout, priced, framework))
     elif is_shared:
-        facts = dict(_shared_out(situation, priced))
+        facts = dict(_shared_out(situation, layout, priced))
     elif framework in SERVED:
         facts = dict(_served(situation, priced))
     else:
@@ -113,12 +113,16 @@ def _trained(
         yield "recompute", "full"
 
 
-def _shared_out(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
+def _shared_out(
+    situation: StartSituation, layout: ParallelLayout, settings: Mapping[str, object]
+) -> Iterator[tuple[str, Value]]:
     """What a trainer is told that replicates a model, or shares it out: what it does not do by itself."""
     framework = situation.framework
     usual = engine_defaults("training", framework.id, framework.version)
     yield "precision", str(settings["precision"])
     yield from _whole(settings, "micro_batch")
+    if layout.cp > 1:
+        yield "cp", layout.cp
     if (length := situation.number("seq_len")) is not None:
         yield "seq_len", int(length)
     for name in ("lora_rank", "frozen_bits", "zero_stage", "recompute"):

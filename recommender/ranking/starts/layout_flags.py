@@ -13,7 +13,7 @@ from recommender.cost_model.layout_domain import WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
-FIELDED = frozenset({"megatron-bridge"})
+FIELDED = frozenset({"megatron-bridge", "mindspeed-rl"})
 """Programs with Megatron's blocks beneath that have fields of their own in place of its flags."""
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}) | FIELDED
 _LAST_STAGE = {

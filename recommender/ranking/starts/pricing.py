@@ -31,11 +31,8 @@ from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.layout_choice import degrees as degrees_of
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, LayoutQuestion
-from recommender.ranking.starts.recipes.recipe_load import (
-    AT_ONCE,
-    is_for_latency,
-    recipe_load,
-)
+from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, is_for_latency, recipe_load
+from recommender.ranking.starts.rollout import ONLY_THE_UPDATE, ROLLED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,6 +97,9 @@ def layout_question(
     splits = situation.framework.id in SPLITTING
     if not splits and set(degrees.values()) - {1} and situation.framework.id in trainers():
         splits, degrees = True, {**_WHOLE, **degrees}  # a launch that divides it, and by what it says alone
+    elif not splits and situation.framework.id in ROLLED:
+        held = _WHOLE if situation.current else _WHOLE.keys() - {"context_parallel"}
+        splits, degrees = True, {**dict.fromkeys(held, 1), **degrees}
     draft.load = situation.at_once
     is_limited = any(limit.metric in LIMITED for limit in problem.limits)  # then it is the most that keeps it
     if draft.load is None and problem.objective.metric not in SHORTEST and not is_limited:
@@ -217,6 +217,10 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     elif (rank := own.get("lora_rank")) and "lora_rank" not in settings:
         settings["lora_rank"] = rank
         draft.assumed.append(assumed_adapters(int(rank)))
+    both = sum(draft.situation.number(name) or 0.0 for name in ("input_len", "output_len"))
+    if draft.situation.framework.id in ROLLED:
+        draft.notes.append(ONLY_THE_UPDATE)
+        settings |= {"seq_len": both} if both and "seq_len" not in settings else {}
     if "seq_len" not in settings:
         length = min(USUAL_LENGTH, draft.situation.model.most_tokens or USUAL_LENGTH)
         settings["seq_len"] = length

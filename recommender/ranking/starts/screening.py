@@ -110,17 +110,17 @@ class Screen:
     def place_of(self, name: str) -> tuple[SettingPlace, str]:
         """Where a setting is written, and its key there, by the name that people or strategies give it."""
         written = self.situation.written(name)  # as the script has it
+        release = self.release()
+        if release is not None and release.registry.overrides and "." in (written or name).lstrip("-"):
+            return SettingPlace.YAML, (written or name).lstrip("-")
         if written and not written.startswith("-"):
             return SettingPlace.JSON, written
-        release = self.release()
         found = release.look_up(written or name, suggest=False) if release is not None else None
         if found is not None and found.setting is not None:
             is_alias = found.setting.place is SettingPlace.ENV and name in found.setting.aliases
             return found.setting.place, name if is_alias else found.setting.key
         if written:
             return SettingPlace.FLAG, written
-        if release is not None and release.registry.overrides and "." in name:
-            return SettingPlace.YAML, name
         if release is not None and (stem := name.removeprefix("speculative_")) != name:
             found = release.look_up(f"speculative_config.{stem}", SettingPlace.JSON, suggest=False)
             if found.setting is not None:  # as a launch's object is read

@@ -25,6 +25,7 @@ from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, expecte
 from recommender.ranking.starts.lengths import longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
+from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, with_rollout
 from recommender.ranking.starts.screening import SIXTEEN_BIT
 from recommender.ranking.starts.server_flags import (
     role_settings,
@@ -99,6 +100,7 @@ def written(
         if chosen is not None and priced and chosen.option.log_merit is None:
             priced.pop("batch", None)  # nothing told one from another
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
+    settings = _with_rollout(draft, chosen, settings, screen)
     beside: list[str] = []
     settings += role_settings(situation, framework.id, settings)
     if layout is not None:
@@ -136,6 +138,19 @@ def written(
         checkpoint="" if is_other else situation.problem.situation.checkpoint,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
+
+
+def _with_rollout(
+    draft: StartDraft, chosen: ChosenLayout | None, settings: list[PlanSetting], screen: Screen
+) -> list[PlanSetting]:
+    """The settings with those of the engine that writes answers, where a program has one."""
+    framework = draft.situation.framework.id
+    if chosen is None or draft.question is None or framework not in ROLLED:
+        return settings
+    kept, rolled = with_rollout(settings, draft.situation, draft.question, chosen.option)
+    stated = statement({item.key: item.value for item in rolled}, framework).facts
+    draft.notes += [] if "rollout_tensor" in stated or draft.is_divided_anew else [NO_ENGINE]
+    return kept + _further_than(draft, kept, rolled, screen)
 
 
 def _shortens(item: AgreedSetting, situation: StartSituation) -> bool:
@@ -293,7 +308,7 @@ def with_current(
 
 def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list[PlanSetting]:
     """The settings of a trainer that takes a file or flags: as the script writes them, else as fields."""
-    if situation.framework.id not in OVERRIDING.keys() - FIELDED:
+    if situation.framework.id not in OVERRIDING.keys() - FIELDED - ROLLED:
         return settings
     is_flagged = any(situation.written(name).startswith("--") for name in situation.current or {})
     place, dashes = (SettingPlace.FLAG, "--") if is_flagged else (SettingPlace.YAML, "")

@@ -101,7 +101,18 @@ def _constructor(sources: Sources, owner: ast.ClassDef, module: Module) -> dict[
     fielded = any(isinstance(item, ast.AnnAssign) for item in owner.body)
     if not isinstance(made, ast.FunctionDef) or fielded or "BaseModel" in map(tail, owner.bases):
         return {}
+    if any(ast.unparse(node).startswith("self.update(") for node in made.body):  # with a mapping, by name
+        return dict(_assigned(sources, made, module))
     return parameters(sources, made, module) if made.args.defaults or made.args.kwonlyargs else {}
+
+
+def _assigned(sources: Sources, made: ast.FunctionDef, module: Module) -> Iterator[tuple[str, Field]]:
+    """What a constructor sets of its object, as fields."""
+    for node in made.body:
+        match node:
+            case ast.Assign([ast.Attribute(ast.Name("self"), name)], value):
+                item = _shown(sources, name, ast.Constant(...), value, node.lineno, module)
+                yield from () if item is None else ((name, item),)
 
 
 def parameters(sources: Sources, function: ast.FunctionDef, module: Module) -> dict[str, Field]:
@@ -114,14 +125,23 @@ def parameters(sources: Sources, function: ast.FunctionDef, module: Module) -> d
         *zip(plain, given, strict=True),
         *zip(spoken.kwonlyargs, spoken.kw_defaults, strict=True),
     ][1:]:
-        target, annotation = ast.Name(item.arg, ast.Store()), item.annotation or ast.Constant(...)
-        made = _field(sources, ast.AnnAssign(target, annotation, value, simple=1, lineno=item.lineno), module)
-        if made is not None:
-            if made.kind.type == "any" and not made.kind.parts and made.default is not None:
-                made.kind = Kind(type=type_of(made.default))
-            made.kind.nested = ""
+        annotation = item.annotation or ast.Constant(...)
+        if (made := _shown(sources, item.arg, annotation, value, item.lineno, module)) is not None:
             found[made.key] = made
     return found
+
+
+def _shown(
+    sources: Sources, name: str, annotation: ast.expr, value: ast.expr | None, line: int, module: Module
+) -> Field | None:
+    """A field by its annotation, or else by the type of its default."""
+    target = ast.Name(name, ast.Store())
+    made = _field(sources, ast.AnnAssign(target, annotation, value, simple=1, lineno=line), module)
+    if made is not None:
+        if made.kind.type == "any" and not made.kind.parts and made.default is not None:
+            made.kind = Kind(type=type_of(made.default))
+        made.kind.nested = ""
+    return made
 
 
 def forbids(sources: Sources, name: str, *, by_keyword: bool) -> bool:

@@ -1,0 +1,45 @@
+"""The engine that writes answers beside what training keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.ranking.starts.layout_options import layout_options
+from recommender.ranking.starts.rollout import LARGEST_SHARE, rollout_of
+from tests.unit.recommender.ranking.starts.situations import draft
+from tests.unit.recommender.ranking.starts.test_pricing import asked
+
+if TYPE_CHECKING:
+    from recommender.cost_model.priced_step import PricedStep
+    from recommender.cost_model.question import Question
+    from recommender.workspace.workspace import Workspace
+
+
+def trained(shipped: Workspace, program: str, length: int, count: int) -> tuple[Question, PricedStep]:
+    made = asked(
+        shipped, draft(), phase="training", software={program: ""}, shape={"seq_len": length}, count=count
+    )
+    assert made is not None
+    return made.question, layout_options(made)[0]
+
+
+@pytest.mark.parametrize("program", ["verl", "mindspeed-rl"])
+def test_what_lies_on_the_host_makes_room(shipped: Workspace, program: str) -> None:
+    question, option = trained(shipped, program, 8192, 16)
+    found = rollout_of(question, option, {})
+    assert found is not None
+    assert 0 < found.share <= LARGEST_SHARE
+    assert question.model.heads % found.tensors == 0
+    kept = rollout_of(question, option, {"host_optimizer": 0, "host_weights": 0, "host_gradients": 0})
+    assert kept is None or (kept.moved == () and kept.share <= found.share)
+    wide = rollout_of(question, option, {"rollout_tensor": 4})
+    assert wide is not None
+    assert wide.tensors == 4
+
+
+def test_a_share_that_training_leaves_no_room_for_is_refused(shipped: Workspace) -> None:
+    question, option = trained(shipped, "verl", 4096, 8)
+    assert rollout_of(question, option, {"memory_share": 0.99}) is None
+    assert rollout_of(question, option, {"memory_share": 0.5}) is not None
