@@ -83,7 +83,7 @@ def capacity_request(rate: str, price: str, *, pareto: bool) -> CapacityRequest:
 def _number(option: str, text: str, example: str) -> float:
     found = _RATE.match(text)
     value = float(found[1]) * _PER[found[2] or ""] if found else 0.0
-    if value <= 0:
+    if not 0 < value < float("inf"):
         raise InputError(f"{option} {text!r}: expected a positive number such as {example}")
     return value
 

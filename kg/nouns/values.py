@@ -18,6 +18,8 @@ DIGEST_LENGTH = 24
 """Hexadecimal digits kept of a SHA-256: 96 bits, a collision chance of 1e-17 at a million problems."""
 
 
+MOST_DIGITS = 18
+"""Of a whole number: what fits 64 bits."""
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -50,6 +52,17 @@ def as_value(raw: object) -> Value:
     if isinstance(raw, Sequence):
         return tuple(as_value(item) for item in raw)
     raise ValueError(f"{type(raw).__name__} is not a value")
+
+
+def whole(text: str) -> int:
+    """Read the digits of an integer in JSON.
+
+    Raises:
+        ValueError: They are more than any that is meant has.
+    """
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
 
 
 def flatten(raw: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Value]]:

@@ -11,6 +11,7 @@ from ingest.profiles.folders import is_log
 from ingest.questions.problem_file import KEYS
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
+from kg.nouns.values import whole
 from recommender.answers.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_ANSWERS = 50
 """Recommendations at most, as on the command line."""
-MOST_DIGITS = 18
-"""Of a whole number: what fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +55,7 @@ def parse_json(text: bytes) -> dict[str, object]:
             object_pairs_hook=_without_repeats,
             parse_constant=_no_number,
             parse_float=_finite,
-            parse_int=_whole,
+            parse_int=whole,
         )
     except (ValueError, RecursionError) as fault:
         reason = "too deep" if isinstance(fault, RecursionError) else str(fault)
@@ -71,12 +70,6 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(content) < len(pairs):
         raise ValueError("a key stands twice")
     return content
-
-
-def _whole(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise ValueError(f"a number of {len(text)} digits")
-    return int(text)
 
 
 def _no_number(name: str) -> object:

@@ -10,7 +10,7 @@ from typer.main import get_command
 from benchmarks.kinds.command_line import BUDGET_S, CommandLine
 from cli.app import app
 
-NUMBERS = ("3", "1e6", "999983", "1000000000", "1000000000000000000")
+NUMBERS = ("3", "1e6", "999983", "1000000000", "1000000000000000000", "9" * 400)
 """From few to more than anything is: odd, prime, and with many divisors."""
 NOTHING = ("0", "-1")
 NO_NUMBERS = ("nan", "-inf", "Infinity", "1e400")
