@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -265,3 +267,29 @@ def test_the_words_that_stand_for_a_benchmark_are_not_run(run: Any) -> None:
     ran = run("ab", "run", "--control", "a=1", "--treatment", "a=2", "--command", "YOUR BENCHMARK {options}")
     assert ran.code == 2
     assert "stands for the benchmark" in ran.err
+
+
+def test_the_test_that_an_answer_prints_runs_as_it_stands(
+    run: Any, script: str, clean: dict[str, str], shipped_path: Path, tmp_path: Path
+) -> None:
+    own = shutil.copytree(shipped_path, tmp_path / "workspace")
+    asked = ("--model", "Qwen/Qwen3-8B", "--phase", "serving", "--hardware", "l40s", "--count", 1)
+    shown = run("recommend", *asked, "-v", workspace=own)
+    assert shown.code == 0, shown.err
+    printed = shown.err.partition("To test it: ")[2].strip()
+    engine = tmp_path / "vllm"  # prints what vLLM's benchmark prints
+    engine.write_text(
+        "#!/bin/sh\necho 'Throughput: 7.2 requests/s, 829.1 total tokens/s, 92.1 output tokens/s'\n"
+    )
+    engine.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), str(Path(script).parent), os.environ["PATH"]])
+    ran = subprocess.run(
+        ["bash", "-c", f"{printed} --pairs 8 --json"],
+        env={**clean, "PATH": path, "TUNEGRAPH_WORKSPACE": str(own)},
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr  # both sides are alike
+    assert json.loads(ran.stdout)["samples"] >= 16

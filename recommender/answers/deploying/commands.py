@@ -10,14 +10,25 @@ from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import show
 from kg.terms.meanings import table
-from recommender.ranking.paste import COMMANDS, UNNAMED, file_words, flag_words, object_words, shell_word
+from recommender.cost_model.settings.plans import SERVING
+from recommender.ranking.paste import (
+    COMMANDS,
+    UNNAMED,
+    file_words,
+    flag_words,
+    object_words,
+    shell_word,
+    wrapped_command,
+)
 from recommender.ranking.starts.server_flags import FIRST_SERVER, RANK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.values import Value
+    from recommender.answers.answer import Answer
     from recommender.ranking.deployments.engines import Engine
+    from recommender.ranking.start import StartConfiguration
 
 PORT = 8000
 """Port of an engine that has its server alone, and of what stands before several: vLLM's default."""
@@ -39,6 +50,8 @@ _BOOTSTRAP = 8998
 """Default of ``--disaggregation-bootstrap-port`` (sglang 0.5.23)."""
 _CACHE_PORTS = 200
 """Between the ports by which caches of two engines move: beyond one for each device of a server; a choice."""
+_TURNS = 4
+"""Turns of the load that a run takes at least: a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,3 +221,25 @@ class EnginePlace:
         now = next((str(item.value) for item in self.engine.start.settings if item.key == key), "")
         moves = self.is_shared and self.place and now.isdigit()
         return {key: str(int(now) + _CACHE_PORTS * self.place)} if moves else {}
+
+
+def test_of(answer: Answer, start: StartConfiguration, otherwise: str) -> str:
+    """The command that tests a start, by the benchmark of its engine itself where one is known.
+
+    Args:
+        answer: Of the start.
+        start: What is tested.
+        otherwise: The benchmark where none is known.
+    """
+    programs, priced = table("launches")["programs"], answer.priced
+    own = programs.get(start.framework, {})
+    bench = {**programs.get(own.get("as", ""), {}), **own}.get("bench")
+    model, words = start.checkpoint or UNNAMED, [f"--command '{otherwise} {{options}}'"]
+    is_read = bool(start.expected) and start.expected[0].metric == "throughput" and "'" not in model
+    if bench and priced and start.layout and is_read and (start.layout.dp == 1 or bench["copies"]):
+        told = {**SERVING, **priced.settings}
+        sizes = {name: int(float(str(told[name]))) for name in ("input_len", "output_len", "batch")}
+        requests = sizes["batch"] * start.layout.dp * _TURNS
+        program, *rest = (word.format(model=model, requests=requests, **sizes) for word in bench["words"])
+        words = [f"--pattern '{bench['pattern']}'", f"--command '{program}", *rest, "{options}'"]
+    return "\n".join(wrapped_command([f"tunegraph ab run --recommendation {start.id}", *words]))
