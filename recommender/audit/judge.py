@@ -38,6 +38,8 @@ def _by_rule(case: AuditCase, rule: AuditRule) -> Iterator[SettingFinding]:
     if not rule.is_of(case.programs):
         return
     names = {plain_key(name) for name in rule.settings}
+    running = {f"{name}." for forms in case.forms.values() for name in forms}
+    removes = [one for one in rule.removes if any(name.startswith(f"{plain_key(one)}.") for name in running)]
     for setting, forms in case.forms.items():
         value = next((value for name, value in forms.items() if name in names), None)
         if value is None or not rule.costs(value) or _is_default(case, setting):
@@ -53,7 +55,7 @@ def _by_rule(case: AuditCase, rule: AuditRule) -> Iterator[SettingFinding]:
             cost=rule.cost,
             right=rule.right,
             remedy=rule.remedy,
-            removes=rule.removes,
+            removes=tuple(removes),
             default=default_text(case, setting),
             source=rule.source.url,
             spare=rule.spare,
