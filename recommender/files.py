@@ -191,6 +191,11 @@ class WorkspaceFiles:
         return self.root / "models"
 
     @property
+    def anchors(self) -> Path:
+        """What its own runs say of prices, where ``calibrate --own`` has written it."""
+        return self.root / "anchors.json"
+
+    @property
     def completions(self) -> Path:
         """The names that a shell completes; made again where it is missing."""
         return self.root / "completions.txt"

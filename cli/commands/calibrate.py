@@ -25,6 +25,9 @@ def calibrate(
     output_folder: Annotated[
         Path, typer.Option("--output", help="Folder for the constants.", file_okay=False)
     ] = Path("calibration"),
+    own: Annotated[
+        bool, typer.Option("--own", help="Anchor this workspace's answers on the runs that you ingested.")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer folds and iterations.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -32,10 +35,10 @@ def calibrate(
 
     The error printed is on groups left out.
     """
-    if bool(files) == bool(steps):
-        raise typer.BadParameter("give either FILES to fit operators to, or --steps")
-    if steps:
-        _steps(context, steps, output_folder, as_json=as_json)
+    if bool(files) + bool(steps) + own != 1:
+        raise typer.BadParameter("give either FILES to fit operators to, or --steps, or --own")
+    if steps or own:
+        _steps(context, steps or [], output_folder, as_json=as_json)
         return
     from cli import output
     from recommender.workspace.upkeep import UpkeepDesk
@@ -66,13 +69,14 @@ def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: 
     from cli import output
 
     with open_workspace(context) as workspace:
-        anchors = workspace.upkeep.calibrate_steps(files, folder)
+        desk = workspace.upkeep
+        anchors = desk.calibrate_steps(files, folder) if files else desk.calibrate_own()
     narrowed = [
         {
-            "system": f"{key.model} on {key.device}",
+            "system": f"{key.model or 'other models'} on {key.device}",
             "engine": key.engine,
             "before": round(was, 2),
-            "now": round(now, 2),
+            "now": round(min(now, was), 2),
         }
         for key, (was, now) in anchors.narrowed().items()
     ]
@@ -94,11 +98,10 @@ def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: 
     output.table(
         ("run", "time, measured over modelled"),
         [[str(value) for value in row.values()] for row in rows],
-        title=f"anchors in {folder}; use them with --constants {folder}",
+        title=f"anchors in {folder}; use them with --constants {folder}" if files else "answers rest on them",
     )
     for row in narrowed:
         engine = f" with {row['engine']}" if row["engine"] else ""
-        say(
-            f"{row['system']}{engine}: 9 of 10 times lie within a factor of {row['now']}, "
-            f"before {row['before']}"
-        )
+        said = f"{row['system']}{engine}: 9 of 10 times lie within a factor of "
+        before = "as before" if row["now"] == row["before"] else f"before {row['before']}"
+        say(f"{said}{row['now']}, {before}")

@@ -38,6 +38,9 @@ said."""
 LIBRARY = "torch"
 """What most frameworks run on: it is the framework only where none that runs on it is usual."""
 
+ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}
+"""What runs on Ascend in the place of a program."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningFramework:

@@ -13,7 +13,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import degrees_of
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import registry, softwares
-from recommender.applicability.framework import newest_release
+from recommender.applicability.framework import ON_ASCEND, newest_release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,8 +123,6 @@ ROLES = {"kv_producer": "prefill", "prefill": "prefill", "kv_consumer": "decode"
 _ROLE_KEYS = ("kv_transfer_config.kv_role", "--disaggregation-mode")
 _ASCEND = ("ASCEND_", "HCCL_", "TASK_QUEUE_", "VLLM_ASCEND_", "PYTORCH_NPU_")
 """Beginnings of variables that only programs on Ascend read."""
-_ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}
-"""What runs there in the place of a program."""
 
 
 def audit_case(
@@ -203,8 +201,8 @@ def is_on_ascend(running: Sequence[RunningSetting]) -> bool:
 def _program(running: Sequence[RunningSetting], software: Mapping[str, object]) -> tuple[str, str, bool]:
     """Program, release, and whether the release was told; on Ascend vLLM is its plugin."""
     program = str(next(iter(software), ""))
-    if program in _ON_ASCEND and is_on_ascend(running):
-        return _ON_ASCEND[program], newest_release(_ON_ASCEND[program]), False
+    if program in ON_ASCEND and is_on_ascend(running):
+        return ON_ASCEND[program], newest_release(ON_ASCEND[program]), False
     told = str(software.get(program) or "")
     return program, told or newest_release(program), bool(told)
 

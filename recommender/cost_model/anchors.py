@@ -236,13 +236,16 @@ class Anchors:
             f" on {key.device}" if place[0].key.device == key.device else f", none on {key.device}"
         )
 
+    def with_own(self, steps: Sequence[MeasuredStep]) -> Self:
+        """These and the steps of whoever asks, which count more for them."""
+        return replace(self, steps=(*self.steps, *steps), site=OWN_SITE)
+
     def narrowed(self, others: Anchors | None = None) -> dict[StepKey, tuple[float, float]]:
-        """By system of one's own, the factor within which nine of ten times lie, before and now."""
+        """By own system, and for other models there, the factor that holds nine of ten times: before, now."""
         before = shipped_anchors() if others is None else others
         found = {}
-        for key in dict.fromkeys(
-            step.key for step in self.steps if step.key.site and step.key.site == self.site
-        ):
+        own = [step.key for step in self.steps if step.key.site and step.key.site == self.site]
+        for key in dict.fromkeys([*own, *(replace(key, model="") for key in own)]):
             was, now = before.correction(replace(key, site="")), self.correction(key)
             if was is not None and now is not None:
                 found[key] = math.exp(NORMAL_90 * was.spread), math.exp(NORMAL_90 * now.spread)

@@ -121,7 +121,7 @@ def estimate_question(
         engine=question.engine,
         version=question.version,
     )
-    if operators is not None or not question.measured.runs:
+    if operators is not None or question.measured.is_empty:
         return steps
     return question.measured.corrected(steps, [question.place(one) for one in settings])
 

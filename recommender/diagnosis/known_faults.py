@@ -184,20 +184,31 @@ class KnownFaults:
     def __init__(self, faults: Iterable[FaultPattern]) -> None:
         self._known = [(fault, _expression(fault)) for fault in faults]
         self.number = len(self._known)
-        codes = [code for fault, _ in self._known for code in fault.codes]
-        self._codes = re.compile("|".join(_codes(codes)) or r"(?!)", re.IGNORECASE)
-        self._numbers = {number.encode() for code in codes for number in _IN_DIGITS.findall(code)}
+        self._by_number: dict[bytes, list[str]] = {}
+        for code in (code for fault, _ in self._known for code in fault.codes):
+            for number in _IN_DIGITS.findall(code):
+                self._by_number.setdefault(number.encode(), []).append(code)
+        self._patterns: dict[bytes, re.Pattern[str]] = {}
         self._seen: dict[str, tuple[FaultPattern, list[LogLine]]] = {}
 
     def codes_in(self, text: bytes) -> dict[int, str]:
         """Codes in the lines of a text by their places, each with the word before it."""
         numbers = text.translate(_NUMBERS)
-        told = self._numbers.intersection(numbers.split())
-        places = {place for place, _ in places_of(numbers, told)}
-        places.update(place for place, _ in places_of(text, [_XID.encode()]))
+        held = sorted(self._by_number.keys() & set(numbers.split()))
+        places = [*places_of(numbers, held), *places_of(text, [_XID.encode()])]
         lines = text.split(b"\n") if places else []
-        found = ((place, self._codes.search(lines[place].decode("utf-8", "replace"))) for place in places)
-        return {place: code[0] for place, code in found if code is not None}
+        found: dict[int, tuple[int, str]] = {}
+        for place, word in dict.fromkeys(places):
+            code = self._pattern(word.strip()).search(lines[place].decode("utf-8", "replace"))
+            if code is not None and code.start() < found.get(place, (len(text), ""))[0]:
+                found[place] = code.start(), code[0]
+        return {place: code for place, (_, code) in found.items()}
+
+    def _pattern(self, number: bytes) -> re.Pattern[str]:
+        """What finds the codes with some digits: of all codes it would take ten times as long."""
+        if number not in self._patterns:
+            self._patterns[number] = re.compile("|".join(_codes(self._by_number[number])), re.IGNORECASE)
+        return self._patterns[number]
 
     def items(self) -> Iterator[tuple[str, int]]:
         """What a line without a code must hold that may show a fault, with its place."""

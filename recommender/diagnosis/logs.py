@@ -15,9 +15,8 @@ from recommender.diagnosis.serving import LoadSamples, may_tell
 from recommender.diagnosis.statements import (
     LEVELS,
     StatementHit,
-    StatementIndex,
+    index_of,
     programs,
-    read_statements,
     values_found,
 )
 
@@ -248,7 +247,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
 
 def _worth(lines: Sequence[LogLine], marked: set[str]) -> list[LogLine]:
     """Of further lines of a log without end those that tell an error, go on with one, or are statements."""
-    index = StatementIndex([item for name in sorted(marked) for item in read_statements(name)])
+    index = index_of(tuple(sorted(marked)))
     telling = {line.last_number for line in lines if line.says_error}
     near = {number + step for number in telling for step in range(MOST_FURTHER + 1)}
     return [line for line in lines if line.last_number in near or index.hits(line.last)]
@@ -271,7 +270,7 @@ def _statements(
 
 def _found(lines: Iterable[LogLine], names: Iterable[str]) -> list[SeenStatement]:
     """Statements of programs that wrote lines: errors first, those with numbers first, the last first."""
-    index = StatementIndex([item for name in names for item in read_statements(name)])
+    index = index_of(tuple(names))
     held: dict[str, tuple[list[StatementHit], list[LogLine]]] = {}
     for line in lines:
         hits = [hit for hit in index.hits(line.last) if _may_write(hit, line.last)]
@@ -317,7 +316,7 @@ def _numbers(values: Mapping[str, str]) -> bool:
 
 def _nearest(lines: Sequence[LogLine], looked: Sequence[str]) -> list[LogLine]:
     """Lines in the order of how many words they share with what is known."""
-    words = StatementIndex([item for name in looked for item in read_statements(name)]).words
+    words = index_of(tuple(looked)).words
     return sorted(lines, key=lambda line: len(words.intersection(line.last.split())))
 
 

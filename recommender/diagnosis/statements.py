@@ -11,7 +11,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import data
@@ -151,6 +151,7 @@ def anchors_of(pattern: str) -> list[str]:
     ]
 
 
+@cache
 def longest_text(pattern: str) -> str:
     """The longest text of a pattern, that a line must hold."""
     return max((text.strip() for kind, text in parts_of(pattern) if kind == "text"), key=len, default="")
@@ -175,6 +176,12 @@ StatementHit: TypeAlias = tuple[KnownStatement, "Mapping[str, str]"]
 """A statement that wrote a line of a log, and its values by name."""
 
 
+@lru_cache(maxsize=2)
+def index_of(names: tuple[str, ...]) -> StatementIndex:
+    """The statements of some programs."""
+    return StatementIndex(item for name in names for item in read_statements(name))
+
+
 class StatementIndex:
     """Statements by a rare word of each, so that a line is compared with few of them."""
 
@@ -186,19 +193,16 @@ class StatementIndex:
         """
         held = [(item, anchors_of(item.pattern)) for item in statements]
         common = Counter(word for _, words in held for word in set(words))
-        self._by_word: dict[str, list[tuple[str, KnownStatement]]] = {}
+        self._by_word: dict[str, list[KnownStatement]] = {}
         for item, words in held:
             if words:
                 word = min(words, key=lambda text: (common[text], -len(text)))
-                self._by_word.setdefault(word, []).append((longest_text(item.pattern), item))
+                self._by_word.setdefault(word, []).append(item)
         self.words = frozenset(self._by_word)
 
     def hits(self, line: str) -> list[StatementHit]:
         """The statements that may have written a line, the most specific first."""
         words = self.words.intersection(line.split())
-        found: list[StatementHit] = []
-        for word in words:
-            for text, item in self._by_word[word]:
-                if text in line and (values := item.values_in(line)) is not None:
-                    found.append((item, values))
+        near = (item for word in words for item in self._by_word[word] if longest_text(item.pattern) in line)
+        found = [(item, values) for item in near if (values := item.values_in(line)) is not None]
         return sorted(found, key=lambda hit: (-len(hit[0].pattern), hit[0].program))

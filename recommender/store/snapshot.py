@@ -20,6 +20,7 @@ from recommender.answers.recommend import Recommender
 from recommender.calibration.outlook import Outlook
 from recommender.calibration.response import ResponseModels
 from recommender.calibration.similarity import Similarity
+from recommender.cost_model.anchors import Anchors
 from recommender.evolution import components
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.ranking.cases.ranker import Ranker
@@ -176,7 +177,8 @@ class WorkspaceSnapshot:
     @cached_property
     def near_runs(self) -> NearRuns:
         """Finds measured runs near questions for the cost model."""
-        return NearRuns(self.trials, self.graph, self.hardware)
+        own = Anchors.read(self.layout.anchors) if self.layout.anchors.exists() else None
+        return NearRuns(self.trials, self.graph, self.hardware, own)
 
     @cached_property
     def recommender(self) -> Recommender:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kg.errors import NoEvidenceError
 from recommender.files import WorkspaceFiles
 from recommender.store import creation
 from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, check_agreement
@@ -70,23 +71,35 @@ class UpkeepDesk(Desk):
             InputError: A file is no table of runs, or a run cannot be.
             MissingFactError: A fact of a run is unknown.
         """
-        from recommender.cost_model.anchors import OWN_SITE, STEPS_FILE, Anchors, shipped_anchors
+        from recommender.cost_model.anchors import OWN_SITE, STEPS_FILE, shipped_anchors
         from recommender.cost_model.step_runs import measured_steps, read_runs
 
-        shipped = shipped_anchors()
         own = [
             step
             for path in files
             for step in measured_steps(read_runs(path), self.question_of_run, name=path.name, site=OWN_SITE)
         ]
-        anchors = Anchors(
-            steps=(*shipped.steps, *own),
-            deviations=shipped.deviations,
-            errors=shipped.errors,
-            site=OWN_SITE,
-        )
+        anchors = shipped_anchors().with_own(own)
         folder.mkdir(parents=True, exist_ok=True)
         anchors.write(folder / STEPS_FILE)
+        return anchors
+
+    def calibrate_own(self) -> Anchors:
+        """Anchor all answers of the workspace on its own runs: those whose source has no published address.
+
+        Raises:
+            NoEvidenceError: It has none that can be priced.
+        """
+        from recommender.cost_model.anchors import shipped_anchors
+
+        own = self.snapshot.near_runs.own_steps()
+        if not own:
+            raise NoEvidenceError(
+                "the workspace has no run of your own on a device whose steps ship (Ascend)",
+                hint="tunegraph ingest RESULT --from-command SCRIPT --hardware NAME",
+            )
+        anchors = shipped_anchors().with_own(own)
+        anchors.write(self.workspace.layout.anchors)
         return anchors
 
     def question_of_run(self, run: StepRun) -> Question:

@@ -78,3 +78,55 @@ def test_either_operators_or_steps(run: Any, arguments: tuple[str, ...]) -> None
     ran = run("calibrate", *arguments)
     assert ran.code == 2
     assert "--steps" in ran.err
+
+
+def test_runs_of_ones_own_narrow_answers_about_their_model_and_move_those_about_others(
+    run: Any, tmp_path: Path
+) -> None:
+    rows = [
+        {
+            "task": {
+                "kind": "serving", "op": "serve", "model": "qwen3-32b",
+                "shape": {"input_len": 1024, "output_len": 256, "concurrency": load},
+            },
+            "hardware": {"name": "910B3", "count": 4},
+            "software": {"vllm": ""},
+            "config": {"tensor_parallel_size": 4},
+            "outcome": {"metric": "tpot", "unit": "ms", "value": value},
+            "source": {"title": "made by hand"},
+        }
+        for load, value in ((8, 60.0), (32, 70.0), (64, 85.0))
+    ]  # fmt: skip
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+    def estimate(model: str, count: int) -> Any:
+        return run(
+            *("estimate", "--model", model, "--phase", "serving", "--hardware", "910B3", "--count", count),
+            *("--software", "vllm-ascend=0.11.0", "--set", f"tp={count}", "--set", "batch=32", "--json"),
+        ).json["estimates"][0]  # fmt: skip
+
+    none = run("calibrate", "--own")
+    assert none.code == 3
+    assert "tunegraph ingest" in none.err
+    other = estimate("llama-3.3-70b", 8)
+    assert run("ingest", path).code == 0
+    assert estimate("llama-3.3-70b", 8) == other  # nothing moves unasked
+    ran = run("calibrate", "--own", "--json")
+    assert ran.code == 0, ran.err
+    assert len(ran.json["steps"]) == 3
+    same, others = ran.json["intervals"]
+    assert same["system"] == "qwen3-32b on ascend-910b3"
+    assert same["now"] < same["before"]
+    assert others["system"] == "other models on ascend-910b3"
+    moved = estimate("llama-3.3-70b", 8)
+    assert moved["time_s"] > other["time_s"]  # theirs took longer than modelled
+    assert (
+        moved["time_interval_90_s"][1] / moved["time_interval_90_s"][0]
+        <= 1.001 * other["time_interval_90_s"][1] / other["time_interval_90_s"][0]
+    )
+    plain = estimate("qwen3-32b", 4)
+    assert (
+        plain["time_interval_90_s"][1] / plain["time_interval_90_s"][0]
+        < 0.9 * other["time_interval_90_s"][1] / other["time_interval_90_s"][0]
+    )

@@ -28,6 +28,8 @@ TUNED: dict[str, dict[str, object]] = {
     "sglang": {"disable_cuda_graph": True, "chunked_prefill_size": 3072},
 }
 """What a run may set beside its layout; each sets what it set, and nothing of the others."""
+CALLED = {"vllm-ascend": ("vllm-ascend", "vllm")}
+"""What results call a program: vLLM's own benchmark speaks to the plugin as to vLLM."""
 IN_THE_SUITE, IN_ALL = 16, 500
 TOGETHER = 50
 """Sets that one workspace holds: each set must be found among the others."""
@@ -80,7 +82,7 @@ def measured_set(chance: random.Random, number: int) -> MeasuredSet:
                 },
                 "hardware": {"name": device, "count": count},
                 "config": config,
-                "software": {engine: ""},
+                "software": {chance.choice(CALLED.get(engine, (engine,))): ""},
                 "outcome": {"metric": metric, "unit": "tokens/s" if metric == "throughput" else "ms", "value": value},
                 "source": {"title": f"set {number}"},
             }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.nouns.codec import JsonNoun
 from recommender.cost_model.workloads.steps import scaled
 
 if TYPE_CHECKING:
@@ -77,6 +79,26 @@ class ErrorScales:
 SCALES = ErrorScales()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteLevel(JsonNoun):
+    """What the runs of whoever asks say of a model that they have not run, alike for each configuration.
+
+    Attributes:
+        log_factor: Log of what its prices are multiplied by.
+        spread: Standard deviation of the log of the time then.
+        basis: What it rests on, in words.
+    """
+
+    log_factor: float
+    spread: float
+    basis: str
+
+    def applied(self, steps: Steps) -> Steps:
+        """Prices at this level."""
+        spread = np.full(len(steps.time_s), min(self.spread, steps.spread))
+        return replace(scaled(steps, math.exp(self.log_factor)), basis=self.basis, near_spread=spread)
+
+
 @dataclass(frozen=True, kw_only=True)  # no slots: what is computed once needs a dictionary
 class RunCorrection:
     """The error of prices around a question: a Gaussian process over measured runs of the same model.
@@ -86,10 +108,17 @@ class RunCorrection:
     Attributes:
         runs: Near the question.
         scales: How errors go together.
+        level: What stands in for runs of the model where there are none.
     """
 
     runs: tuple[PricedRun, ...] = ()
     scales: ErrorScales = SCALES
+    level: SiteLevel | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it corrects nothing."""
+        return not self.runs and self.level is None
 
     @cached_property
     def _posterior(self) -> tuple[Floats, Floats]:
@@ -115,7 +144,7 @@ class RunCorrection:
             places: Of each.
         """
         if not self.runs:
-            return steps
+            return steps if self.level is None else self.level.applied(steps)
         log_times, deviations = self.at(places)
         return replace(
             scaled(steps, np.exp(log_times)),

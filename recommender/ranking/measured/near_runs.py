@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kg.triples.finders import ModelFinder, families_of_models
+from recommender.cost_model.anchors import shipped_anchors
+from recommender.cost_model.estimate import step_key
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.measured.correction import RunCorrection
+from recommender.cost_model.measured.correction import RunCorrection, SiteLevel
 from recommender.cost_model.measured.step_place import lengths_of
 from recommender.ranking.measured.exact_runs import exact_runs
 from recommender.ranking.measured.runs import RunReader
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.anchors import Anchors, MeasuredStep
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.exact_runs import AskedWork, ExactRun
     from recommender.ranking.measured.measured_run import MeasuredRun
@@ -39,9 +42,13 @@ class NearRuns:
         trials: Has the cases.
         graph: Has their problems and the models.
         tree: Knows hardware.
+        own: Anchors with the steps of whoever asks; None without.
     """
 
-    def __init__(self, trials: TrialStore, graph: GraphStore, tree: HardwareTree) -> None:
+    def __init__(
+        self, trials: TrialStore, graph: GraphStore, tree: HardwareTree, own: Anchors | None = None
+    ) -> None:
+        self._own = own
         self._reader = RunReader(trials, graph, tree)
         self._trials = trials
         self._graph = graph
@@ -51,7 +58,26 @@ class NearRuns:
 
     def about(self, question: Question) -> Question:
         """The question with what measured runs near by make of its prices."""
-        return replace(question, measured=RunCorrection(runs=self.near(question)))
+        return replace(question, measured=self.correction(question))
+
+    def correction(self, question: Question) -> RunCorrection:
+        """What measured runs of its network make of a question's prices, else own runs of other models."""
+        runs = self.near(question)
+        return RunCorrection(runs=runs, level=None if runs else self._level(question))
+
+    def _level(self, question: Question) -> SiteLevel | None:
+        """What own runs with the engine on the device say of other models there."""
+        key = step_key(question.model, question.machine, question.phase, engine=question.engine)
+        own = [step.key for step in self._own.steps if step.key.site] if self._own is not None else []
+        if self._own is None or (key.phase, key.engine, key.device) not in {
+            (one.phase, one.engine, one.device) for one in own
+        }:
+            return None
+        usual, known = shipped_anchors().correction(key), self._own.correction(key)
+        if known is None or usual is None:
+            return None
+        log_factor = known.log_factor - usual.log_factor
+        return SiteLevel(log_factor=log_factor, spread=known.spread, basis=known.basis)
 
     def near(self, question: Question) -> tuple[MeasuredRun, ...]:
         """The runs of the same network, of ``MOST_PROBLEMS`` problems at most."""
@@ -84,6 +110,10 @@ class NearRuns:
     def exactly(self, asked: AskedWork, objective: Objective) -> list[ExactRun]:
         """The configurations measured on exactly a question, best first."""
         return exact_runs(self._known.get(asked.model, ()), self._reader, asked, objective)
+
+    def own_steps(self) -> list[MeasuredStep]:
+        """The runs of whoever asks beside their physics: those whose source has no published address."""
+        return self._reader.own_steps(row for rows in self._known.values() for row in rows)
 
     @cached_property
     def _known(self) -> dict[str, list[ProblemRow]]:

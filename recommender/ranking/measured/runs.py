@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +16,13 @@ from kg.terms.circumstances import sizes_of_shape
 from kg.triples.finders import ModelFinder
 from kg.triples.model_facts import facts_of, plain_facts
 from kg.triples.serialisation import from_graph
-from recommender.cost_model.estimate import estimate_question
+from recommender.applicability.framework import ON_ASCEND
+from recommender.cost_model.anchors import OWN_SITE, MeasuredStep, shipped_anchors
+from recommender.cost_model.estimate import estimate_question, step_key
 from recommender.cost_model.facts.model import model_of
 from recommender.cost_model.question import Question, engine_of
 from recommender.cost_model.settings.dialects import translate
-from recommender.cost_model.settings.plans import LayoutError
+from recommender.cost_model.settings.plans import PHASES, LayoutError
 from recommender.cost_model.step_runs import METRICS, RATES, TIMES, modelled_value
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
 from recommender.ranking.measured.measured_run import MeasuredRun, as_counted, fastest
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
+    from recommender.cost_model.anchors import StepKey
+    from recommender.cost_model.measured.step_place import StepPlace
     from recommender.cost_model.workloads.steps import Steps
 
     TimedCase: TypeAlias = tuple[str, Trial, dict[str, object]]
@@ -80,6 +85,26 @@ class RunReader:
         wanted = list(rows)
         self._read_all([row for row in wanted if (row.id, phase) not in self._read], phase)
         return [run for row in wanted for run in self._read[row.id, phase]]
+
+    def own_steps(self, rows: Iterable[ProblemRow]) -> list[MeasuredStep]:
+        """Runs of sources without an address beside their physics; the metrics of one run are one step."""
+        together: dict[tuple[StepKey, StepPlace, str, str], list[float]] = defaultdict(list)
+        for row in rows:
+            problem = self.problem(row)
+            is_own = any("://" not in self.source(trial.source_id) for trial in self.trials(row))
+            phase = problem.workload.kind.value if problem is not None and is_own else ""
+            for run in self.runs([row], phase) if phase in PHASES else ():
+                question = problem and self._question(problem, run.count, phase)
+                if not question or "://" in run.source:
+                    continue
+                key = step_key(question.model, question.machine, phase, engine=run.place.engine)
+                if (anchor := shipped_anchors().correction(key)) is not None:  # else its effects are unknown
+                    place = (key, run.place, run.trial.configuration.digest, run.source)
+                    together[place].append(run.log_ratio + anchor.log_factor)
+        return [
+            MeasuredStep(key=replace(key, site=OWN_SITE), log_ratio=fmean(ratios), source=source)
+            for (key, _, _, source), ratios in together.items()
+        ]
 
     def trials(self, row: ProblemRow) -> list[Trial]:
         """The cases of a problem, best first."""
@@ -288,8 +313,9 @@ def devices_of(problem: Problem, configuration: Configuration, told: Mapping[str
 
 def framework_of(problem: Problem, trial: Trial) -> str:
     """The engine of a case, as its problem, its software or its configuration names it."""
-    named = str(trial.configuration.get("framework", ""))
-    return engine_of(problem.software)[0] or engine_of(trial.software)[0] or framework_id(named)
+    named = framework_id(str(trial.configuration.get("framework", "")))
+    engine = engine_of(problem.software)[0] or engine_of(trial.software)[0] or named
+    return ON_ASCEND.get(engine, engine) if problem.hardware.name.startswith("ascend-") else engine
 
 
 def framework_id(name: str) -> str:

@@ -20,7 +20,6 @@ from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.assumed import assumed_count
 from recommender.cost_model.machine import link_note
-from recommender.cost_model.measured.correction import RunCorrection
 from recommender.ranking.feasibility.training_fit import (
     TrainingFit,
     fit_of,
@@ -331,8 +330,8 @@ class StartFinder:
             return None
         situation, count = draft.situation, asked.domain.least
         if self._runs is not None:
-            draft.measured = self._runs.near(asked.question)
-            corrected = replace(asked.question, measured=RunCorrection(runs=draft.measured))
+            corrected = self._runs.about(asked.question)
+            draft.measured = corrected.measured.runs
             asked = replace(asked, question=corrected)
         if situation.devices is None and count > 1:
             asked = on_devices(asked, count)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.entities import Kind, Status
-from recommender.cost_model.measured.correction import RunCorrection
+from recommender.cost_model.measured.correction import RunCorrection, SiteLevel
 from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, QuestionFacts, engine_of
@@ -112,7 +112,10 @@ def question_of_section(section: object) -> Question:
         settings=dict(fixed),
         engine=engine,
         version=version,
-        measured=RunCorrection(runs=tuple(PricedRun.from_json(run) for run in section.get("measured", ()))),
+        measured=RunCorrection(
+            runs=tuple(PricedRun.from_json(run) for run in section.get("measured", ())),
+            level=SiteLevel.from_json(section["level"]) if "level" in section else None,
+        ),
     )
 
 

@@ -363,6 +363,7 @@ def with_measured_runs(
     Raises:
         MissingFactError: A size of the model is unknown.
     """
-    runs = about(question_of_section(section)).measured.runs
-    kept = [PricedRun(place=run.place, group=run.group, log_ratio=run.log_ratio) for run in runs]
-    return {**section, "measured": [run.to_json() for run in kept]} if kept else dict(section)
+    found = about(question_of_section(section)).measured
+    kept = [PricedRun(place=run.place, group=run.group, log_ratio=run.log_ratio) for run in found.runs]
+    level = {} if found.level is None else {"level": found.level.to_json()}
+    return {**section, **level, "measured": [run.to_json() for run in kept]} if kept else {**section, **level}
