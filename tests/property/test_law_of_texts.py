@@ -60,6 +60,9 @@ TEXTS = {
     "hyper.sh": "python3 -m verl.trainer.main_ppo" + many(lambda n: f" actor.f{n}={n}"),
 }
 
+QUICK = frozenset({"variables.sh", "flags.sh", "launches.sh", "here.sh"})
+"""One of each way in which a text was too dear."""
+
 
 @pytest.fixture(scope="module")
 def line(shipped_path: Path) -> Iterator[CommandLine]:
@@ -67,7 +70,9 @@ def line(shipped_path: Path) -> Iterator[CommandLine]:
         yield opened
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in TEXTS]
+)
 def test_a_launch_of_any_length_is_answered_or_refused_in_time(
     line: CommandLine, tmp_path: Path, name: str
 ) -> None:
