@@ -16,7 +16,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo tune test test-long mutants check check-style check-mypy check-pyright check-wheel release bench figures clean
+.PHONY: help demo tune test test-long mutants check check-style check-mypy check-pyright check-wheel release bench figures board clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -31,6 +31,7 @@ help:
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make figures DATA=FOLDER run all benchmarks with the seed of the week and publish what they find (ALL=1: every"
 	@echo "                        group; ONLY=TEXT: some of them; SEED=N; CHECK=1: run a kept run again and compare)"
+	@echo "make board DATA=FOLDER  ask official recipes, passes and tables blind, and write build/board.html (SEED=N: a part)"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
 
 $(VENV)/.made:
@@ -126,6 +127,10 @@ bench: $(VENV)/.test
 figures: $(VENV)/.test
 	@test -n "$(DATA)" || (echo "make figures DATA=FOLDER: which folder of data (cases, recipes, profiles)?" && exit 2)
 	$(BIN)/python -m tools.figures $(DATA) $(if $(SEED),--seed $(SEED)) $(if $(ALL),--all) $(if $(CHECK),--check) $(if $(ONLY),--only '$(ONLY)')
+
+board: $(VENV)/.encoder
+	@test -n "$(DATA)" || (echo "make board DATA=FOLDER: which folder of data (recipes, measured, cases)?" && exit 2)
+	mkdir -p build && $(BIN)/python -m benchmarks.board $(DATA) --output build/board.html $(if $(SEED),--seed $(SEED),--all)
 
 clean:
 	rm -rf $(VENV) $(DEMO_WORKSPACE) build

@@ -5,7 +5,7 @@
 
 ``benchmarks/figures.yaml`` says what is run and which figures count. Each run adds a line to
 ``benchmarks/figures.jsonl`` (a benchmark, mode and seed has one line; a run that failed or took too long
-says so), and the table of docs/figures-rotating.md is written anew from all of them: **development** with the
+says so), and docs/figures-rotating.csv is written anew from all of them: **development** with the
 constants that ship, **nested** with what is fitted fitted again without each asked group (both by ``--all``),
 the **last** draw with its seed and number of questions, and the **mean** over all seeds.
 
@@ -15,6 +15,7 @@ exit code 1 where a figure differs by more than a hundredth of itself.
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import random
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-PAGE = ROOT / "docs" / "figures-rotating.md"
+PAGE = ROOT / "docs" / "figures-rotating.csv"
 RUNS = ROOT / "benchmarks" / "figures.jsonl"
 TABLE = ROOT / "benchmarks" / "figures.yaml"
-HEAD = "figure | development | nested | last draw, mean of all"
+HEAD = ["figure", "development", "nested", "last draw, mean of all"]
 KINDS = {"d": "development", "n": "nested", "r": "rotating"}
 NEAR = 0.01
 
@@ -111,7 +112,7 @@ def _draw(row: Row) -> str:
     return f"seed {row['seed']}" + ("" if row["n"] is None else f", n {row['n']:,}")
 
 
-def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
+def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[list[str]]:
     """The rows of the published table: a benchmark with its page and last draw, then its figures."""
     for name, bench in table.items():
         mine = [row for row in rows if row["benchmark"] == name and "figures" in row]
@@ -119,9 +120,9 @@ def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
         rotating = sorted((row for row in mine if row["mode"] == "rotating"), key=lambda row: row["seed"])
         if not mine and "page" not in bench:
             continue
-        page = f" ([page]({bench['page']}))" if "page" in bench else ""
+        page = f" ({bench['page']})" if "page" in bench else ""
         drawn = f"{_draw(rotating[-1])}, draws {len(rotating)}" if rotating else "-"
-        yield f"**{name}**{page} | {drawn}"
+        yield [f"{name}{page}", "", "", drawn]
         for label in bench["figures"]:
             values = [row["figures"]["rotating"].get(label) for row in rotating]
             known = [value for value in values if value is not None]
@@ -130,15 +131,15 @@ def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
             cells = [_whole(bench, every, kind, label) for kind in ("development", "nested")]
             cells.append((_shown(values[-1]) if values else "-") + of_many)
             if set(cells) != {"-"}:
-                yield " | ".join([label, *cells])
+                yield [f"- {label}", *cells]
 
 
-def failures(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
+def failures(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[list[str]]:
     """Benchmarks whose draws no run has figures of, and why."""
     for name in table:
         mine = [row for row in rows if row["benchmark"] == name and row["mode"] == "rotating"]
         if not any("figures" in row for row in mine):
-            yield f"* {name}: {mine[-1]['failed'] if mine else 'not run yet'}"
+            yield [name, "", "", mine[-1]["failed"] if mine else "not run yet"]
 
 
 def _whole(bench: Mapping[str, Any], every: Row | None, kind: str, label: str) -> str:
@@ -155,12 +156,10 @@ def _shown(value: float | None) -> str:
 
 
 def write(page: Path, table: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Put the table and the list of failures under their head, to the end of a page."""
-    before = page.read_text(encoding="utf-8").partition(HEAD)[0]
-    missing = list(failures(table, rows))
-    after = ["", "Could not be run:", "", *missing] if missing else []
-    content = [HEAD, "---|---|---|---", *lines(table, rows), *after]
-    page.write_text(before + "\n".join(content) + "\n", encoding="utf-8")
+    """Write the table, and behind it the list of failures."""
+    with page.open("w", encoding="utf-8", newline="") as stream:
+        found = [HEAD, *lines(table, rows), *failures(table, rows)]
+        csv.writer(stream, lineterminator="\n").writerows(found)
 
 
 def differences(row: Row, again: Row) -> list[str]:

@@ -183,17 +183,8 @@ class Bench:
         """Ask for the situation of one recipe, and judge plan and baselines."""
         problem = self.problem(row)
         truth, layout = self.truth(problem, row), degrees_of(row)
-        address = row["source"].split("#")[0]
-        withheld = {row["group"], *(self.drawn or ())}
-        family = {
-            item.id
-            for item in self.recipes
-            if GROUPS[self.by](item) in withheld
-            or item.id == row["id"]
-            or item.source.url.split("#")[0] == address
-        }
         group = task_of(row)
-        planned = self.plan(problem, frozenset(family) | self.unread)
+        planned = self.plan(problem, self.withheld(row))
         if planned is None:
             self.refuse(row, "no framework runs it there")
             return
@@ -204,6 +195,17 @@ class Bench:
         if (known := self.plan(problem, self.unread | {row["id"]})) is not None:
             self.judge("known_family", (group, row["framework"]), known, layout, truth)
         self.baselines(group, row, problem, planned.starts, layout, truth)
+
+    def withheld(self, row: dict[str, Any]) -> frozenset[str]:
+        """The recipes that a question may not look at: its group, itself, its document, and what was never read."""
+        address, groups = row["source"].split("#")[0], {row["group"], *(self.drawn or ())}
+        return self.unread | {
+            item.id
+            for item in self.recipes
+            if GROUPS[self.by](item) in groups
+            or item.id == row["id"]
+            or item.source.url.split("#")[0] == address
+        }
 
     def refuse(self, row: dict[str, Any], reason: str) -> None:
         """Count a recipe that was not answered; it can be: somebody runs it."""
@@ -262,7 +264,7 @@ class Bench:
         settings = [*plan.start.settings, *(s for change in plan.changes for s in change.settings)]
         proposed = tuning((str(s.where), s.key, text_of(s.value)) for s in reversed(settings))
         hits = (
-            [_is_same(item, layout, training=groups[0] == "train") for item in layouts] if plan.fits else None
+            [is_same(item, layout, training=groups[0] == "train") for item in layouts] if plan.fits else None
         )
         for kind in ("all", *groups):
             verdicts = self.verdicts[name, kind]
@@ -329,12 +331,12 @@ class Bench:
                     trust=trust,
                     rule=rule,
                 )
-                hits = [_is_same(item.option.layout, layout, training=training) for item in chosen]
+                hits = [is_same(item.option.layout, layout, training=training) for item in chosen]
                 self.by_trust[group, (trust, rule)].append((row["group"], hits[0], any(hits[:3])))
                 if trust == rule == 0:
                     found["recipes_alone"] = (hits, None)
             alone = choose_layouts(options, [], training=training)
-            hits = [_is_same(item.option.layout, layout, training=training) for item in alone]
+            hits = [is_same(item.option.layout, layout, training=training) for item in alone]
             found["cost_model"] = (hits, None)
         return found
 
@@ -372,7 +374,7 @@ class Bench:
         }
 
 
-def _is_same(layout: ParallelLayout, truth: dict[str, int], *, training: bool) -> bool:
+def is_same(layout: ParallelLayout, truth: dict[str, int], *, training: bool) -> bool:
     """Equal splits of tensors, stages and sequences; experts alike: when serving, spread or not."""
     same = layout.tensors == truth["tp"] and layout.pp == truth["pp"] and layout.cp == truth["cp"]
     return same and (layout.ep == truth["ep"] if training else (layout.ep > 1) == (truth["ep"] > 1))

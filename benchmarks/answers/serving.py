@@ -1,6 +1,6 @@
 """Layouts proposed for measured serving tables with a limit.
 
-``python -m benchmarks.answers.serving --known DIR --asked DIR [--quick] [--aiconfigurator PYTHON]`` asks for the best
+``python -m benchmarks.answers.serving --known DIR --asked DIR [--quick]`` asks for the best
 layout of each table: a model on a device in a precision, with lengths and a limit on the time of an output token.
 Stated is what a user states: engines, numbers of devices, whether experts may be spread and tokens drafted, and the
 largest load of an instance; never which combinations were measured. A proposal is worth the best measured throughput of
@@ -16,7 +16,7 @@ with the asked lengths; ``ours`` knows none. A seed draws models: their tables a
 them, and the scales of errors of runs are fitted without them.
 
 Beside ours, which prices layouts as ``size --pareto`` does: the nearest known table of other work copied, the
-fewest devices, random, and aiconfigurator 0.12 where PYTHON has it. The last line is JSON.
+fewest devices, and random. The last line is JSON.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ from benchmarks import harness
 from benchmarks.answers.run_scales import fitted
 from benchmarks.answers.served_cases import deployment_of, served_cases
 from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Deployments, Work
-from benchmarks.answers.serving_peers import ask_aiconfigurator
 from benchmarks.harness import mean
 from benchmarks.protocols.baselines import UNTRIED, random_choice
 from benchmarks.protocols.processes import one_thread
@@ -146,13 +145,12 @@ def main() -> None:
     given = harness.read(
         __doc__,
         *FOLDERS,
-        harness.option("--aiconfigurator", help="a Python that has aiconfigurator 0.12"),
         quick="ask a fifth",
     )
     with tempfile.TemporaryDirectory() as folder:
         world = known_world(given.known, Path(folder))
         tables, drawn = drawn_tables(given, asked_tables(given.asked, world.workspace))
-        bench = Bench(world.workspace, peer=given.aiconfigurator, drawn=drawn)
+        bench = Bench(world.workspace, drawn=drawn)
         given.last_line(bench.run(tables), n=len(tables))
 
 
@@ -218,7 +216,7 @@ def _table(rows: Sequence[Mapping[str, Any]], workspace: Workspace) -> Table | N
         if one is None:
             continue
         deployments.append(one)
-        key = _key(one)
+        key = layout_of(one)
         value = row["outcome"]["value"] if row["outcome"]["status"] == "ok" else 0.0
         values[key] = max(values.get(key, 0.0), value or 0.0)
     if len(values) < 2 or not {"input_len", "output_len"} <= set(task["shape"]):
@@ -255,11 +253,10 @@ class Bench:
 
     Args:
         workspace: Knows models, hardware and the known cases.
-        peer: A Python that has aiconfigurator; None without one.
         drawn: Models whose tables nobody may know, and without whose runs the scales of errors are fitted.
     """
 
-    def __init__(self, workspace: Workspace, *, peer: str | None, drawn: frozenset[str]) -> None:
+    def __init__(self, workspace: Workspace, *, drawn: frozenset[str]) -> None:
         self.tree: HardwareTree = workspace.hardware
         graph = workspace.graph
         self.sizes_of = lambda model: facts_of(from_graph(graph, Model, model))
@@ -269,14 +266,13 @@ class Bench:
         self.cases = [case for case in cases if case.work.model not in drawn]
         others = {model: found for model, found in self.runs.items() if model not in drawn and found}
         self.scales = fitted(others) if drawn else SCALES
-        self.peer = peer
         self.scores: dict[str, Scores] = defaultdict(Scores)
 
     def run(self, tables: Sequence[Table]) -> dict[str, Any]:
         """Ask all, and sum up."""
         for table in tables:
             self.ask(table)
-        names = ("ours", "with_runs", "load_unstated", "nearest", "fewest", "random", "aiconfigurator")
+        names = ("ours", "with_runs", "load_unstated", "nearest", "fewest", "random")
         for name in names:
             if name in self.scores:
                 print(f"{name:15} {self.scores[name].to_json()}")
@@ -294,7 +290,7 @@ class Bench:
         for name, (deployments, one) in questions.items():
             started = time.process_time()
             try:
-                open_ = [item for item in deployments.rate(one) if _is_open(item, table)]
+                open_ = [item for item in deployments.rate(one) if is_open(item, table)]
                 proposed = best_layouts(open_, one)
             except (InputError, MissingFactError):
                 proposed = []
@@ -303,11 +299,6 @@ class Bench:
         by_devices = sorted(table.values, key=lambda item: (item[1].devices, str(item)))
         self.scores["fewest"].take(table, by_devices, 0.0)
         self.drawn(table)
-        if self.peer:
-            load = question.domain.most_at_once
-            layouts, cpu_s = ask_aiconfigurator(self.peer, question, load=load)
-            if layouts is not None:
-                self.scores["aiconfigurator"].take(table, layouts, cpu_s)
 
     def runs_elsewhere(self, work: Work) -> tuple[MeasuredRun, ...]:
         """The nearest runs of a model, without those on the device of some work with its lengths."""
@@ -370,7 +361,7 @@ class Bench:
                 devices = one.layout.devices
                 request_s = one.concurrency * (other.input_len + other.output_len) / (case.rate * devices)
                 if one.framework in question.domain.frameworks and request_s / other.output_len <= limit:
-                    best[_key(one)] = max(best.get(_key(one), 0.0), case.rate)
+                    best[layout_of(one)] = max(best.get(layout_of(one), 0.0), case.rate)
             if best:
                 return sorted(best, key=lambda item: -best[item])
         return []
@@ -391,13 +382,13 @@ def best_layouts(loads: Sequence[RatedDeployment], question: DeploymentQuestion)
     """Layouts by what they are expected to reach under the limits, best first; of as much, the fewest devices."""
     by_layout: dict[Layout, list[RatedDeployment]] = defaultdict(list)
     for one in loads:
-        by_layout[_key(one.deployment)].append(one)
+        by_layout[layout_of(one.deployment)].append(one)
     return sorted(
         by_layout, key=lambda key: (-layout_value(by_layout[key], question), by_layout[key][0].devices)
     )
 
 
-def _is_open(one: RatedDeployment, table: Table) -> bool:
+def is_open(one: RatedDeployment, table: Table) -> bool:
     """Whether it splits all of its attention by tensors or by data, and experts where the table splits any."""
     layout = one.deployment.layout
     splits_experts = any(other.ep > 1 for _, other, _ in table.values)
@@ -421,7 +412,7 @@ def layout_value(loads: Sequence[RatedDeployment], question: DeploymentQuestion)
     return total / len(_POINTS)
 
 
-def _key(one: Deployment) -> Layout:
+def layout_of(one: Deployment) -> Layout:
     return one.framework, one.layout, one.drafts
 
 

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from tests.docs.blocks import ROOT, blocks
+from tests.samples.outputs import VLLM_SERVE
 
 _TRAIN = """\
 import json, sys
@@ -46,6 +47,24 @@ command: [python, bench.py, "{MWG}", "{NWG}", "{KWG}"]
 metrics: {kernel_time: {path: ms, unit: ms}}
 objectives: [kernel_time]
 """
+_LOOP = """\
+import json, sys, time
+import numpy as np
+rows, matrix = int(sys.argv[1]), np.ones((2048, 2048), order=sys.argv[2])
+start_s = time.perf_counter()
+for row in range(0, 2048, rows):
+    matrix[row : row + rows].sum()
+print(json.dumps({"ms": 1e3 * (time.perf_counter() - start_s)}))
+"""
+_LOOP_SEARCH = """\
+name: loop
+parameters: {rows: [1, 4, 16, 64, 256, 1024], order: [C, F]}
+default: {rows: 4, order: F}
+command: [python, loop.py, "{rows}", "{order}"]
+metrics: {run_time: {path: ms, unit: ms}}
+objectives: [run_time]
+stop: {evaluations: 8}
+"""
 _WINNERS = {str(m): {"BLOCK_SIZE_M": 16, "BLOCK_SIZE_N": 64, "BLOCK_SIZE_K": 128, "GROUP_SIZE_M": 1,
                      "num_warps": 4, "num_stages": 3} for m in (1, 64)}  # fmt: skip
 
@@ -81,8 +100,9 @@ def write_files(folder: Path) -> None:
         "E=8,N=3584,device_name=NVIDIA_H200,dtype=fp8_w8a8.json": json.dumps(_WINNERS),
         "train.yaml": _block("search.md", "name: my-kernel"),
         "my-search.yaml": _block("search.md", "name: my-kernel"),
-        "loop.py": _block("first-search.md", "import argparse"),
-        "loop.yaml": _block("first-search.md", "name: loop"),
+        "loop.py": _LOOP,
+        "loop.yaml": _LOOP_SEARCH,
+        "result.json": json.dumps(VLLM_SERVE),
         "de.csv": _grid(),
         "power.csv": _power(),
         "bin/npu-smi": "#!/bin/sh\ncat npu-smi.txt\n",

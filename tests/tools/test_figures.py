@@ -66,25 +66,18 @@ def test_the_same_seed_replaces_and_another_adds(tmp_path: Path) -> None:
 
 
 def test_the_table_has_both_columns_the_last_draw_and_the_mean_of_all(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"# A page\n\n{figures.HEAD}\nold\n", encoding="utf-8")
+    page = tmp_path / "page.csv"
     failed = {"benchmark": "another", "mode": "rotating", "seed": 7, "failed": "took more than 5 s"}
     rows = [row(0, 0.4, is_all=True), row(7, 0.5), row(8, 0.25), row(9, None), failed]
     figures.write(page, TABLE, rows)
     assert page.read_text(encoding="utf-8").splitlines() == [
-        "# A page",
-        "",
-        figures.HEAD,
-        "---|---|---|---",
-        "**a bench** | seed 9, n 1,200, draws 3",
-        "hits | 0.75 | 0.4 | -, 0.375 (2)",
-        "second | 12.5 | - | -",
-        "**another** ([page](other.md)) | -",
-        "time | 3 of 4 | - | -",
-        "",
-        "Could not be run:",
-        "",
-        "* another: took more than 5 s",
+        'figure,development,nested,"last draw, mean of all"',
+        'a bench,,,"seed 9, n 1,200, draws 3"',
+        '- hits,0.75,0.4,"-, 0.375 (2)"',
+        "- second,12.5,-,-",
+        "another (other.md),,,-",
+        "- time,3 of 4,-,-",
+        "another,,,took more than 5 s",
     ]
 
 
@@ -134,8 +127,7 @@ def test_the_table_names_scripts_that_exist_and_places_that_are_told() -> None:
 
 
 def test_the_page_is_written_from_the_kept_runs(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(figures.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    page = tmp_path / "page.csv"
     table = yaml.safe_load(figures.TABLE.read_text(encoding="utf-8"))
     figures.write(page, table, figures.kept_runs(figures.RUNS))
     assert page.read_text(encoding="utf-8") == figures.PAGE.read_text(encoding="utf-8")
