@@ -85,7 +85,7 @@ def assumed_by_price(
     stated: Container[str],
     *,
     load: float | None,
-    best: str = "fits",
+    best: str = "the best that fits",
 ) -> Iterator[StatedFact]:
     """What a price stands for beside the layout: samples or requests at once, lengths, drafts.
 
@@ -94,7 +94,7 @@ def assumed_by_price(
         priced: Its settings with those of the layout.
         stated: Names of facts that the question states.
         load: Requests at once on all devices as told or as recipes have it; None where the best was found.
-        best: What the load that was found is the best of.
+        best: How the load was found, in words.
     """
     micro, batch, engines = (priced.get(name) for name in ("micro_batch", "batch", "data_parallel"))
     networks = feeds_forward(question.model, question.phase)
@@ -132,5 +132,5 @@ def _load(batch: float, engines: float, load: float | None, best: str) -> Stated
     if engines > 1:
         words += f" ({batch:.0f} an engine)"
     if load is None:
-        words += f", the best that {best}"
+        words += f", {best}"
     return _assumed("traits.concurrency", round(together), words, "--trait concurrency=N")

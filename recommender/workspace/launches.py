@@ -41,7 +41,7 @@ _NOT_KEPT = frozenset({"model", "model_path", "config", "gpus", "dtype"})
 
 
 def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
-    """The answer with the addresses, names and logs of the launch in its start: they are no settings."""
+    """The answer with what of the launch is no setting in its start, without changes that findings make."""
     if answer.plan is None:
         return answer
     start = answer.plan.start
@@ -57,7 +57,13 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
         and plain_key(item.key) not in held | gone
     ]
     start = replace(start, settings=(*start.settings, *kept))
-    return replace(answer, plan=replace(answer.plan, start=start))
+    found = {plain_key(item.setting.key) for item in answer.findings if item.kind is FindingKind.LIMIT}
+    changes = [
+        one
+        for one in answer.plan.changes
+        if not (one.settings and {plain_key(item.key) for item in one.settings} <= found)
+    ]
+    return replace(answer, plan=replace(answer.plan, start=start, changes=tuple(changes)))
 
 
 def _shown(setting: RunningSetting) -> Value:

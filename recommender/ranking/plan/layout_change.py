@@ -1,7 +1,8 @@
-"""Another layout as a change: where recipes decide against the price, the faster one is tested first."""
+"""What is priced better than the start, as changes of it: another layout, or more requests at once."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,17 @@ from kg.nouns.recipe import experts_spread
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.cost_model.change import modelled_gain
+from recommender.cost_model.priced_step import price
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.paste import change_words
 from recommender.ranking.start import log_gain_over
+from recommender.ranking.starts.layout_flags import spelt_settings
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kg.nouns.entities import Problem
     from kg.nouns.layout import ParallelLayout
     from kg.terms.setting_registry import ReleaseSettings
@@ -42,8 +47,26 @@ def layout_changes(
             continue
         settings = _difference(starts.first, other, release)
         if settings:
-            found.append(_change(problem, other, settings, log_gain, version))
-    return found
+            share = f"{other.agreement:.0%}" if other.agreement else "none"
+            why = Support(kind="modelled", says=f"the cost model prices it so; recipes agree by {share}")
+            found.append(_modelled(problem, f"Divide it as {other.layout}", settings, log_gain, version, why))
+    return [*found, *_admitting(problem, starts, version)]
+
+
+def _admitting(problem: Problem, starts: Starts, version: str) -> Iterator[Change]:
+    """More requests at once, where the launch admits fewer than fit and keep the limits."""
+    if starts.roomier is None or starts.question is None:
+        return
+    program, most = starts.situation.framework, starts.roomier.settings["batch"]
+    facts = {"batch": int(float(str(most)))}
+    copies = 1 if starts.first.layout is None else starts.first.layout.dp
+    settings = spelt_settings(facts, program.id, program.version, copies=copies)
+    now, more = price(starts.question, [{}, facts])
+    log_gain = math.log(more.throughput / now.throughput)
+    if settings and log_gain >= LEAST_LOG_GAIN:
+        title = f"Admit {facts['batch'] * copies} requests at once"
+        why = Support(kind="modelled", says="as many as fit, within the limits; the launch admits fewer")
+        yield _modelled(problem, title, tuple(settings), log_gain, version, why, "so many come at once")
 
 
 def _keeps_experts_whole(layout: ParallelLayout, starts: Starts) -> bool:
@@ -91,26 +114,27 @@ def _taken_back(item: PlanSetting, release: ReleaseSettings | None) -> PlanSetti
     return replace(item, value=known.defaults[-1].value)
 
 
-def _change(
+def _modelled(
     problem: Problem,
-    other: StartConfiguration,
+    title: str,
     settings: tuple[PlanSetting, ...],
     log_gain: float,
     version: str,
+    why: Support,
+    provided: str = "",
 ) -> Change:
     gain = modelled_gain(log_gain)
     configuration = Settings({item.name: item.value for item in settings})
-    share = f"{other.agreement:.0%}" if other.agreement else "none"
-    why = Support(kind="modelled", says=f"the cost model prices it so; recipes agree by {share}")
     return Change(
         id=recommendation_id(problem, configuration, version),
-        title=f"Divide it as {other.layout}",
+        title=title,
         configuration=configuration,
         flags=tuple(change_words(settings)),
         settings=settings,
         gain=gain,
         basis="modelled",
         tier="modelled",
+        provided=provided,
         evidence=(why,),
         order=(False, False, False, -gain.expected, 0.0, 0.0, False, 0),
     )

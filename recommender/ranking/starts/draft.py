@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.recipe import Recipe
     from kg.nouns.situation import StatedFact
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.ranking.change import NotHere
     from recommender.ranking.measured.measured_run import MeasuredRun
@@ -42,6 +43,7 @@ class StartDraft:
         assumed: What is assumed where the question is silent.
         question: What layouts were priced by; None if they have no price.
         load: Requests at once on all devices, stated or assumed; None where nothing says.
+        roomier: The layout with more requests at once than the launch admits, where that is better.
         tested: Factor on the odds of a layout by its split, from tests of starts.
         measured: Measured runs of the model near by.
         is_copied: Whether a measured run is kept as it was: what recipes set beyond it are changes.
@@ -61,6 +63,7 @@ class StartDraft:
     assumed: list[StatedFact] = field(default_factory=list)
     question: Question | None = None
     load: float | None = None
+    roomier: PricedStep | None = None
     tested: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     measured: tuple[MeasuredRun, ...] = ()
     is_copied: bool = False

@@ -43,6 +43,7 @@ from recommender.ranking.starts.layout_options import (
     narrower_fit,
     on_devices,
     on_fewer_devices,
+    roomier,
     smallest_fit,
 )
 from recommender.ranking.starts.layout_start import layout_start, within_memory
@@ -272,6 +273,7 @@ class StartFinder:
             assumed=(*draft.situation.framework.assumed, *dict.fromkeys(draft.assumed)),
             has_memory=draft.has_memory,
             asked=draft.asked,
+            roomier=draft.roomier,
         )
 
     def _layouts(
@@ -314,6 +316,7 @@ class StartFinder:
         if options[0].log_merit is None and (reason := why_unpriced(asked.question)):
             draft.notes.append(f"layouts are not priced: {reason}")
         chosen = self._chosen(draft, asked, options)
+        draft.roomier = roomier(asked, chosen[0].option)
         if asked.degrees:  # another layout than the one that runs is an alternative
             free = on_devices(asked.undivided, max(count, asked.question.machine.count))
             chosen = [chosen[0], *self._chosen(draft, free, layout_options(free))]

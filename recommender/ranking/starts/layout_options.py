@@ -154,6 +154,15 @@ def _of_load(asked: LayoutQuestion, options: list[PricedStep]) -> list[PricedSte
     return whole or busy
 
 
+def roomier(asked: LayoutQuestion, option: PricedStep) -> PricedStep | None:
+    """A layout with more requests at once than the launch admits; None where that is no better."""
+    if not asked.most_of_engine or asked.is_load_told or option.settings.get("batch") != asked.most_of_engine:
+        return None
+    free = replace(asked, most_of_engine=None, degrees=option.layout.degrees())
+    best = next((one for one in layout_options(free) if one.layout == option.layout), None)
+    return best if best is not None and best.settings["batch"] != asked.most_of_engine else None
+
+
 def smallest_fit(asked: LayoutQuestion) -> PricedStep | None:
     """The layout on the fewest devices that holds the model, in steps of servers; None up to ``LARGEST``."""
     for count in more_devices(asked.question.machine.count):

@@ -51,6 +51,7 @@ class Starts:
         price: That price; None if the cost model gave none.
         has_memory: Whether the memory of the program is modelled for such a model: else nothing is unfit.
         asked: What layouts were asked for, the loads that were tried among it; None likewise.
+        roomier: The first layout with more requests at once than the launch admits, where that is better.
     """
 
     situation: StartSituation
@@ -65,6 +66,7 @@ class Starts:
     price: PricedStep | None = None
     has_memory: bool = False
     asked: LayoutQuestion | None = None
+    roomier: PricedStep | None = None
 
     @property
     def support(self) -> dict[str, object]:

@@ -120,6 +120,7 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
     is_limited = any(limit.metric in LIMITED for limit in situation.problem.limits)
     best = "keeps the limits" if is_limited and not chosen.option.beyond_limits else "fits"
+    best = "the most that the launch admits" if draft.roomier is not None else f"the best that {best}"
     return list(assumed_by_price(question, {**priced, **drafts}, stated, load=draft.load, best=best))
 
 

@@ -40,6 +40,35 @@ def test_nothing_is_better_without_a_price() -> None:
     assert log_gain_over(reaching("throughput", 1.0), bare) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("told", "admits"),
+    [
+        ({}, True),
+        ({"limits": ["tpot_p90<=2s"]}, True),
+        ({"limits": ["tpot_p90<=1ms"]}, False),  # which more requests keep even less
+        ({"traits": {"concurrency": 8}}, False),
+        ({"current": {"--max-num-seqs": 256}}, False),
+        ({"current": {}}, False),
+    ],
+)
+def test_more_requests_than_the_launch_admits_are_tested_where_they_pay(
+    shipped: Workspace, told: dict[str, Any], admits: bool
+) -> None:
+    problem, _ = shipped.problem({**QUESTION, "current": {"--max-num-seqs": 8}, **told})
+    answer = shipped.ask.recommend(problem)
+    plan = answer.plan
+    assert plan is not None
+    first = [one for one in plan.changes if one.title.startswith("Admit ")]
+    assert bool(first) is admits
+    for change in first:
+        [item] = change.settings
+        assert (item.key, change.provided) == ("--max-num-seqs", "so many come at once")
+        assert int(str(item.value)) > 8
+        assert change.gain is not None
+        assert change.gain.expected > math.log(1.5)
+        assert "the most that the launch admits" in str(answer.to_json())
+
+
 @pytest.fixture
 def planned(shipped: Workspace) -> Planned:
     problem, _ = shipped.problem(QUESTION)
