@@ -127,6 +127,7 @@ def rollout_of(question: Question, option: PricedStep, now: Mapping[str, Value])
     )
     degrees = _WHOLE | ({"tensor_parallel": now["rollout_tensor"]} if "rollout_tensor" in now else {})
     found: list[tuple[float, Rollout]] = []
+    fastest: dict[float, PricedStep | None] = {}
     for named in _MOVED:
         moved = (*named, "gradients") if named and held["gradients"] else named
         is_other = any(now.get(fact, name in moved) != (name in moved) for name, fact in _FACTS.items())
@@ -134,9 +135,13 @@ def rollout_of(question: Question, option: PricedStep, now: Mapping[str, Value])
         left = 1 - (kept + held["reserved"]) / device.memory_capacity
         usual = round(min(math.floor(left / STEP) * STEP, LARGEST_SHARE), 2)
         share = float(str(now.get("memory_share", usual)))
-        asked = LayoutQuestion(question=served, objective="throughput", usable=share, degrees=degrees)
-        if not is_other and 0 < share <= left and (options := layout_options(asked)):
-            rate = options[0].log_merit or 0.0
-            found.append((rate, Rollout(tensors=options[0].layout.tp, share=share, moved=moved)))
+        if is_other or not 0 < share <= left:
+            continue
+        if share not in fastest:
+            asked = LayoutQuestion(question=served, objective="throughput", usable=share, degrees=degrees)
+            fastest[share] = next(iter(layout_options(asked)), None)
+        if (first := fastest[share]) is not None:
+            one = Rollout(tensors=first.layout.tp, share=share, moved=moved)
+            found.append((first.log_merit or 0.0, one))
     best = max((rate for rate, _ in found), default=0.0)
     return next((one for rate, one in found if rate >= best + math.log(ENOUGH)), None)
