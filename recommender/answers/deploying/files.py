@@ -11,6 +11,7 @@ import re
 import shutil
 from dataclasses import dataclass
 from textwrap import dedent
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ingest.questions.launches.running import running_settings
@@ -26,7 +27,7 @@ from recommender.answers.deploying.commands import (
     EnginePlace,
 )
 from recommender.answers.deploying.manifests import compose, kubernetes
-from recommender.ranking.paste import shell_word, wrapped_command
+from recommender.ranking.paste import launch_text, shell_word, wrapped_command
 from recommender.ranking.starts.server_flags import FIRST_SERVER, RANK
 
 if TYPE_CHECKING:
@@ -42,6 +43,29 @@ _OWN = frozenset({"model", "model_path", "kv_transfer_config.kv_port", "host", "
 _WRITTEN = re.compile(r"cat > (\S+) <<'EOF'\n(.*?)\n[ \t]*EOF", re.DOTALL)
 """A file that a shell writes, and its text."""
 COMPOSE, ROUTER = "compose.yaml", "router.sh"
+_OVER_INSTALLED = """cd "$(dirname "$0")"
+MINDIE="${MINDIE:-/usr/local/Ascend/mindie/latest/mindie-service}"
+python3 - "$MINDIE/conf/config.json" > merged.json <<'PYTHON'
+import json, os, sys
+
+def over(old, new):
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{name: over(old.get(name), value) for name, value in new.items()}}
+    if isinstance(old, list) and isinstance(new, list) and new and isinstance(new[0], dict):
+        return [over(one, two) for one, two in zip(old or [{}], new)]
+    return new
+
+merged = over(json.load(open(sys.argv[1])), json.load(open("config.json")))
+if "MODEL" in os.environ:
+    for one in merged["BackendConfig"]["ModelDeployConfig"]["ModelConfig"]:
+        one["modelWeightPath"] = os.environ["MODEL"]
+json.dump(merged, sys.stdout, indent=2)
+PYTHON
+chmod 640 merged.json
+export MIES_CONFIG_JSON_PATH="$PWD/merged.json"
+exec "$MINDIE/bin/mindieservice_daemon"
+"""
+"""What starts MindIE with settings over those of its installation, such as ports and certificates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +111,8 @@ def deployment_files(engines: Sequence[Engine], hardware: Sequence[str], on_serv
     Raises:
         InputError: The program, the device or the settings have no such files.
     """
+    if engines[0].start.framework == "mindie" and len(engines) == engines[0].servers == 1:
+        return _mindie_files(engines[0])
     program = DeployedProgram.of(engines[0], hardware)
     texts = {name: text for engine in engines for name, text in _scripts(engine)}
     for name, text in texts.items():
@@ -101,6 +127,22 @@ def deployment_files(engines: Sequence[Engine], hardware: Sequence[str], on_serv
     texts[name] = "---\n".join(map(_yaml, kubernetes(engines, program)))
     _read_back(name, texts[name], [one for one in engines for _ in range(min(one.servers, 2))])
     return DeploymentFiles(texts=texts, notes=tuple(_notes(engines, program, texts)))
+
+
+def _mindie_files(engine: Engine) -> DeploymentFiles:
+    """The settings of a MindIE server, and what starts it with them over those of its installation."""
+    content = json.loads(launch_text(engine.start.settings, "mindie"))
+    content["BackendConfig"]["npuDeviceIds"] = [list(range(engine.devices))]
+    exports = [
+        f"export {name}={shell_word(value)}" for name, value in EnginePlace(engine=engine).environment.items()
+    ]
+    texts = {
+        "config.json": json.dumps(content, indent=2) + "\n",
+        "serve.sh": _SHELL + "".join(f"{line}\n" for line in exports) + _OVER_INSTALLED,
+    }
+    _read_back("serve.sh", texts["serve.sh"], [engine], texts)
+    places = "MINDIE is another place of its installation, MODEL that of the checkpoint"
+    return DeploymentFiles(texts=texts, notes=(places,))
 
 
 def _scripts(engine: Engine) -> Iterator[tuple[str, str]]:
@@ -154,14 +196,19 @@ def _yaml(content: Mapping[str, Any]) -> str:
     return str(yaml.dump(copied, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000))
 
 
-def _read_back(name: str, text: str, launched: Sequence[Engine]) -> None:
+def _read_back(
+    name: str, text: str, launched: Sequence[Engine], beside: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Refuse a file whose launches have not the settings of the starts, in this order.
 
     Raises:
         InputError: One has not.
     """
     for number, engine in enumerate(launched, 1):
-        wanted, found = _settings("\n".join(engine.start.paste_lines), 1), _settings(text, number)
+        pasted = (
+            launch_text(engine.start.settings, "mindie") if beside else "\n".join(engine.start.paste_lines)
+        )
+        wanted, found = _settings(pasted, 1), _settings(text, number, beside)
         lacking = [
             key for key, value in wanted.items() if found.get(key) != value and not _FILLED.search(value)
         ]
@@ -171,8 +218,8 @@ def _read_back(name: str, text: str, launched: Sequence[Engine]) -> None:
             )
 
 
-def _settings(text: str, server: int) -> dict[str, str]:
-    written = {name: dedent(held) for name, held in _WRITTEN.findall(text)}
+def _settings(text: str, server: int, beside: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    written = {**beside, **{name: dedent(held) for name, held in _WRITTEN.findall(text)}}
     running = running_settings(text, server=server, beside=written.get)
     found = {plain_key(item.key): item.value for item in running}
     return {key: value for key, value in found.items() if key not in _OWN}

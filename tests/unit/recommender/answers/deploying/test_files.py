@@ -1,5 +1,7 @@
 """Files that deploy a decision."""
 
+import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -189,3 +191,30 @@ def test_engines_of_one_kind_may_be_several(shipped: Workspace) -> None:
     services = yaml.safe_load(deployment_files([two], H100, 8).texts["compose.yaml"])["services"]
     assert list(services) == ["serve-0", "serve-1"]
     assert len(runs(yaml.safe_dump({"services": services}))) == 2
+
+
+def test_mindie_starts_with_the_settings_over_those_of_its_installation(
+    shipped: Workspace, tmp_path: Path
+) -> None:
+    files = made(shipped, hardware="910B3", count=4, software={"mindie": ""}, limits=[])
+    assert set(files.texts) == {"config.json", "serve.sh"}
+    files.write(tmp_path / "files")
+    installed = tmp_path / "mindie"
+    (installed / "conf").mkdir(parents=True)
+    own = {
+        "ServerConfig": {"port": 1025},
+        "BackendConfig": {"ModelDeployConfig": {"ModelConfig": [{"a": 1}]}},
+    }
+    (installed / "conf/config.json").write_text(json.dumps(own))
+    daemon = installed / "bin/mindieservice_daemon"
+    daemon.parent.mkdir()
+    daemon.write_text('#!/bin/sh\ncat "$MIES_CONFIG_JSON_PATH"\n')
+    daemon.chmod(0o755)
+    told = {"MINDIE": str(installed), "MODEL": "/weights", "PATH": os.environ["PATH"]}
+    ran = subprocess.run([str(tmp_path / "files/serve.sh")], env=told, capture_output=True, check=True)
+    started = json.loads(ran.stdout)
+    assert started["ServerConfig"] == {"port": 1025}
+    [model] = started["BackendConfig"]["ModelDeployConfig"]["ModelConfig"]
+    assert model == {"a": 1, "worldSize": 4, "modelWeightPath": "/weights"}
+    assert started["BackendConfig"]["npuDeviceIds"] == [[0, 1, 2, 3]]
+    assert started["BackendConfig"]["ModelDeployConfig"]["maxInputTokenLen"] == 4096
