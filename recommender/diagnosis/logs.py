@@ -66,6 +66,7 @@ _SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|(?<!NCCL )WARN(?:ING)?)\b")
 """A line that is no error; NCCL and RCCL have no graver word than their warning."""
 _STATE = re.compile(r"(?:(?!WARN|ERROR|CRITICAL|FATAL|NCCL ).){0,60}?(?<![=:'\"])\b(?:INFO|DEBUG)\b")
 _SAYS_RAISED = re.compile(r"Error|Exception|error|ERROR|[Aa]ssert|CRITICAL|FATAL|Traceback")
+_EXCEPTION = re.compile(r"\w(?:Error|Exception)\b")
 GRAVE = LEVELS.index("error")
 """Levels up to this one are errors; what follows are warnings and lines of state."""
 
@@ -264,7 +265,9 @@ def _statements(
         return found, looked
     tells = telling if looked else lines
     rest = [name for name in every if name not in marked] if tells else []
-    others = [replace(item, is_own=not looked) for item in _found(tells, rest)]
+    others = [
+        replace(item, is_own=not looked) for item in _found(tells, rest) if not looked or _is_raised(item)
+    ]
     return sorted([*found, *others], key=_order), [*looked, *rest]
 
 
@@ -293,6 +296,12 @@ def _seen_statement(hits: Sequence[StatementHit], lines: Sequence[LogLine]) -> S
         values=first.values_in(last.last) or {},
         message=last.last.strip(),
     )
+
+
+def _is_raised(item: SeenStatement) -> bool:
+    """Whether the line names no other exception than its statement raises."""
+    is_other = _EXCEPTION.search(item.message) is not None and item.statement.where not in item.message
+    return item.statement.level != "raise" or not is_other
 
 
 def _order(item: SeenStatement) -> tuple[bool, bool, int]:

@@ -162,6 +162,8 @@ def test_words_of_a_program_that_the_log_does_not_show_are_not_called_its_statem
     for name in ("vllm", "llamafactory", "odd"):
         log.write_text(f"{name} starts\n{error}", encoding="utf-8")
         [told[name]] = read_log(log, KNOWN).statements
+    log.write_text("llamafactory starts\n" + error.replace("ValueError", "KeyError"), encoding="utf-8")
+    assert read_log(log, KNOWN).statements == ()
     assert {name: item.is_own for name, item in told.items()} == {
         "vllm": True,
         "llamafactory": False,
