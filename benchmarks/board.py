@@ -174,10 +174,9 @@ def table_rows(folder: Path, run: harness.Run, workspace: Workspace) -> Iterator
             continue
         first = serving.best_layouts(rated, question)[0]
         loads = [item for item in rated if serving.layout_of(item.deployment) == first]
-        value, factor = (
-            serving.layout_value(loads, question),
-            math.exp(NORMAL_90 * max(item.spread for item in loads)),
-        )
+        counted = 1 + work.input_len / work.output_len if one.counts_prompts else 1.0
+        value = counted * serving.layout_value(loads, question)
+        factor = math.exp(NORMAL_90 * max(item.spread for item in loads))
         there = one.values.get(first)
         says = "no load there is measured" if there is None else f"reaches {there:,.0f}"
         yield replace(

@@ -81,10 +81,12 @@ class Table:
     Attributes:
         question: What is asked.
         values: Best throughput of each device under the limit, by layout; 0 where no load keeps it.
+        counts_prompts: Whether tokens of prompts count too, not those of answers alone.
     """
 
     question: DeploymentQuestion
     values: Mapping[Layout, float]
+    counts_prompts: bool = False
 
     @property
     def best(self) -> float:
@@ -245,7 +247,8 @@ def _table(rows: Sequence[Mapping[str, Any]], workspace: Workspace) -> Table | N
         ),
         limits=() if limit is None else (Limit(metric="tpot", maximum=limit / 1e3, unit="s"),),
     )
-    return Table(question=question, values=values)
+    counted = str(rows[0]["outcome"].get("counts", ""))
+    return Table(question=question, values=values, counts_prompts="input" in counted)
 
 
 class Bench:
