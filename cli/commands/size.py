@@ -142,7 +142,8 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         even = min(item.even_devices for item in found.options)
         if even < first.devices:
             few = f"{even} {'has' if even == 1 else 'have'} an even chance"
-            say(f"{few}; three timed runs narrow this: tunegraph ingest RUNS.csv.")
+            read = f"RESULT.json --from-command SCRIPT --hardware {problem.hardware.name}"
+            say(f"{few}; three timed runs narrow this: tunegraph ingest {read}.")
         say()
     rows = [_cells(item) for item in options]
     names = [name for name in rows[0] if any(row[name] for row in rows)]
