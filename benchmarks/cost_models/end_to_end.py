@@ -28,7 +28,7 @@ from benchmarks.cost_models.effect_scores import effects, rank_correlation
 from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
 from benchmarks.cost_models.published_question import PublishedQuestion
 from benchmarks.cost_models.published_rows import question_of, read_rows
-from benchmarks.harness import Run, mean, percentile, share
+from benchmarks.harness import Run, mean, median_90, percentile, share
 from benchmarks.protocols.anchoring import fit_anchors
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import InputError, MissingFactError
@@ -203,18 +203,6 @@ def points(rows: list[dict[str, str]], known: ShippedKnowledge) -> tuple[list[Po
     return found, missing
 
 
-def disagreement(rows: list[dict[str, str]]) -> tuple[float, float, int] | None:
-    """Median and largest factor between published values of one model, chip, size and batch; and how many."""
-    held: dict[tuple[str, ...], set[float]] = defaultdict(set)
-    for row in rows:
-        if row["value"] and row["metric"] == "throughput":
-            key = [row[k] for k in ("chip", "task", "n_devices", "precision", "batch", "seq_in")]
-            short = re.sub(r"(id\d+)?forpytorch$", "", re.sub(r"[^a-z0-9]", "", row["model"].lower()))
-            held[(short, *key)].add(float(row["value"]))
-    factors = [max(v) / min(v) for v in held.values() if len(v) > 1 and min(v) > 0]
-    return (float(np.median(factors)), float(np.max(factors)), len(factors)) if factors else None
-
-
 def speed(known: ShippedKnowledge) -> float:
     """Whole-step configurations per second on one core."""
     axes: dict[str, list[object]] = {
@@ -254,6 +242,7 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
         print(f"{name}: {summary(held)}")
     figures = summary(scores)
     result: dict[str, object] = {f"llm_{name}": value for name, value in figures.items()}
+    result["llm_median_90"] = median_90([percent(one.error) for one in scores])
     physics = [percent(one.point.step.log_ratio) for one in scores]
     result["llm_physics_median"] = round(float(np.median(physics)), 1) if physics else None
     result["floors"] = {
@@ -342,11 +331,6 @@ def main() -> None:
         "families": {name: summary(held) for name, held in families.items()},
         "missing": dict(missing),
     }
-    if (apart := disagreement(asked_rows)) is not None:
-        print(
-            "published tables disagree by a factor of {:.2f} (median), {:.1f} at most, n = {}".format(*apart)
-        )
-    result["tables_disagree_factor"] = apart and apart[0]
     result |= effects(chosen, shipped_knowledge) if chosen.effects else dict.fromkeys(
         ("effects_expressible", "effects_sign_balanced", "effects_within_factor_2")
     )  # fmt: skip

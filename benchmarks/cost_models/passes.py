@@ -77,10 +77,8 @@ def summary(scores: list[Score]) -> dict[str, object]:
     """Median errors with their interval over redrawn rows, and the vendor's on the rows that it answered."""
     errors = [one.error() for one in scores]
     both = [one for one in scores if one.theirs is not None]
-    drawn = np.random.default_rng(0).choice(errors, (2000, len(errors)))
-    low, high = np.quantile(np.median(drawn, axis=1), (0.05, 0.95))
     return {
-        "n": len(scores), "median": round(float(np.median(errors)), 1), "median_90": [round(float(low), 1), round(float(high), 1)],
+        "n": len(scores), "median": round(float(np.median(errors)), 1), "median_90": harness.median_90(errors),
         "within_25": round(float(np.mean(np.array(errors) <= 25)), 3),
         "bias": round(float(np.exp(np.median([np.log(one.ours / one.measured) for one in scores]))), 2),
         "n_both": len(both), "ours_both": _median([one.error() for one in both]),

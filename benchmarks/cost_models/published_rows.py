@@ -20,7 +20,7 @@ from benchmarks.cost_models.published_question import (
     possible,
     priced_format,
 )
-from benchmarks.cost_models.row_recipes import recipe_of
+from benchmarks.cost_models.row_recipes import recipe_of, trained_settings
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.terms.metrics import metric_of_words
 from recommender.cost_model.estimate import sweep
@@ -101,8 +101,8 @@ def training_settings(row: dict[str, str], model: ModelSizes, count: int) -> lis
     micro = re.search(r"mbs(\d+)", row["config"])
     batch = re.search(r"gbs(\d+)", row["config"])
     base: dict[str, object] = {"seq_len": length, "precision": precision, "zero_stage": 1, **sizes}
-    if micro:
-        base["micro_batch"] = int(micro.group(1))
+    if micro or model.tokens_per_image:  # as of networks
+        base["micro_batch"] = int(micro.group(1)) if micro else 64
     total = int(batch.group(1)) if batch else number(row["batch"])
     if sizes:
         return [{**base, "recompute": kept, **({"global_batch": total} if total else {})}
@@ -115,7 +115,10 @@ def training_settings(row: dict[str, str], model: ModelSizes, count: int) -> lis
         "recompute": ["none", "full"],
         "expert_parallel": [1, 8, 16, 32] if model.experts else [1],
     }
-    return [{**one, "global_batch": total or 16 * count} for one in sweep(base, axes)]
+    return [
+        {**one, "global_batch": total or max(16, int(str(base.get("micro_batch", 1)))) * count}
+        for one in sweep(base, axes)
+    ]
 
 
 USUAL_LENGTH = 4096
@@ -236,8 +239,9 @@ def devices_of(row: dict[str, str]) -> list[int]:
         given = json.loads(row["config"])
         count = int(given.get("tp", 0)) * int(given.get("dp", 1))
     if not count:
-        least = 3 if row["task"] == "train" else 0  # training is published by servers of eight
-        return [2**power for power in range(least, 10)]
+        least = 8 if row["task"] == "train" else 1  # training is published by servers of eight
+        least = DIES_OF_A3 if re.match(r"Atlas \d+T A3$", row["hardware"]) else least  # a server is named
+        return [2**power for power in range(10) if 2**power >= least]
     if count >= THOUSAND and count % THOUSAND == 0:
         return [count, count // THOUSAND * KIBI]
     return [count * 2 if row["hardware"] == "CloudMatrix384" else count]  # its rows count cards of two dies
@@ -285,9 +289,14 @@ def question_of(row: dict[str, str], known: ShippedKnowledge) -> PublishedQuesti
     stored = priced_format(row["model"]) or (not is_open and priced_format(row["precision"])) or stored
     weights = known.machine(device, 1, server).device.computed_precision(stored)
     reason = "no layout"
-    for count in devices_of(row):
+    is_open = phase == "training" and bool(model.layers) and not re.search(r"TP\d|mbs\d", row["config"])
+    layout = dict(trained_settings(row, model.id, server) or {}) if is_open else {}
+    for count in [int(str(layout.pop("devices")))] if layout else devices_of(row):
         where = known.machine(device, count, server)
-        if phase == "training":
+        if layout:
+            kept = (layout["recompute"],) if "recompute" in layout else ("none", "selective", "full")
+            settings = [{**layout, "recompute": one} for one in kept]
+        elif phase == "training":
             settings = training_settings(row, model, count)
         elif feeds_forward(model, phase):
             settings = inference_settings(row, model)
@@ -326,6 +335,10 @@ def reading(
         return stated / 100 * peak * where.count / work, 1.0
     if unit.startswith("tflop"):
         return stated * 1e12 * where.count / work, 1.0
+    if not unit.startswith("token"):  # samples, of a stated length
+        if not (row["seq_in"] or model.tokens_per_image):
+            raise NotExpressibleError("length of a text not stated")
+        stated *= length
     if "as published" not in unit:
         return stated, float(where.count) if per_device else 1.0
     nodes = int(where.network.per_node)

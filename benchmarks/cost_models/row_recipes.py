@@ -6,6 +6,7 @@ others prefill.
 """
 
 import json
+import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -23,6 +24,8 @@ SWITCHES = (
     "index_parallel", "engines", "draft_method",
 )  # fmt: skip
 """Settings that a row leaves out and its recipe states."""
+DEGREES = ("data_parallel", "tensor_parallel", "pipeline_parallel", "context_parallel")
+"""Degrees whose product is the devices of a training."""
 OF_PREFILL = ("index_parallel",)
 """Those of them that act on a prefill alone: of engines apart, the ones that prefill state them."""
 
@@ -78,6 +81,30 @@ def recipe_run(source: str, *, eager: bool, apart: bool) -> RecipeRun | None:
     if not timed:
         raise NotExpressibleError("its test has no benchmark")
     return _whole_run(timed[0])
+
+
+def trained_settings(row: Mapping[str, str], model: str, server: str) -> Mapping[str, object] | None:
+    """The layout of a training row that states none: that of its program's own recipe for the model.
+
+    The recipe is of the same task and servers, and of the row's devices and length where it states them.
+    """
+    tuned = "tune" in row["config"]
+    for one in recipes():
+        path = str(one.source.url).rsplit("/", maxsplit=1)[-1]
+        if one.framework != row["framework"].lower() or one.model != model or path.startswith("predict"):
+            continue
+        if one.role != (Role.FINETUNE if tuned else Role.TRAIN) or not server.endswith(
+            str(one.hardware)[-2:]
+        ):
+            continue
+        told: dict[str, Value] = {item.key: item.value for item in one.settings}
+        layout = translate(told, "training", count=one.devices).settings
+        degrees = [int(str(layout.get(name, 1))) for name in DEGREES]
+        devices = math.prod(degrees) if "data_parallel" in layout else one.devices
+        found = {**translate(told, "training", count=devices).settings, "devices": devices}
+        if row["n_devices"] in {"", str(devices)} and row["seq_in"] in {"", str(found.get("seq_len"))}:
+            return found
+    return None
 
 
 def _whole_run(recipe: Recipe) -> RecipeRun:

@@ -1,14 +1,15 @@
-"""A replay of the scheduler for many configurations at once: who has an answer sends the next request.
+"""A replay of the scheduler for many configurations at once: users who wait, or requests that come at a rate.
 
 The rules are those of vLLM's scheduler: a step holds as many tokens as it has room for, decode before
-prefill, or prefill alone where steps are not mixed; who comes as a step ends is seen by the next, or by the
-one after it where a step is scheduled while one runs. Steps between two answers are alike and taken together.
-Arrays run over configurations; all of them see the same draws of lengths.
+prefill, or prefill alone where steps are not mixed; who comes as a step ends is seen by the next but one, or
+by the one after that where a step is scheduled while one runs. Where the cache is full, who began last gives
+up its place and begins again. Engines in step take as long as the slowest of them. Steps between two events
+are alike and taken together. Arrays run over engines; all configurations see the same draws.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +17,22 @@ from numpy.typing import NDArray
 from kg.terms.metrics import PERCENTILES
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 LEAST_MEASURED = 32
 """Requests that are measured at least, after one of each user; of more users, one of each. A choice."""
+MEASURED_AT_A_RATE = 128
+"""The same of all engines where requests come at random. A choice."""
 LEAST_TOKENS = 1e-6
 """What is less is an error of rounding."""
 EVENTS = 8
 """Steps, or rows of alike ones, for each request at most: a guard."""
 SCATTER = 0.5
 """Standard deviation of the tokens of a step over their mean where 1 to 4 drafts are accepted: .3 to .6."""
+MOST_TURNS = 64
+"""Engines that a rate is dealt to at most: the gaps of one are even then."""
+BLOCK = 16
+"""Tokens of a block of the cache (vLLM): of the last one of each request half is empty in the mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +40,18 @@ class Scheduled:
     """Engines with their load, each of shape (n,).
 
     Attributes:
-        users: Requests in flight or waiting.
+        users: Requests of an engine in flight or waiting; at a rate, those that run in the mean.
+        rate: Requests a second of all engines that come at random; 0 where users wait for their answers.
+        engines: That share the rate.
+        in_step: Of them, those that take each step together.
         seats: Requests that the engine works on at once.
         room: Tokens of a step.
+        cache: Tokens that the cache of an engine holds.
         fresh: Tokens of a prompt that are computed.
         whole: Whether a prompt is prefilled in one step.
         steps: Decode steps of an answer after its first token.
-        verified: Tokens of a decode step of a request.
+        tokens: Of a decode step of a request.
+        verified: Tokens of a decode step of a request that the engine computes.
         spread: Lengths are uniform within this share of their mean.
         ahead: Whether a step is scheduled while the one before runs.
         mixed: Whether a step holds prefill and decode.
@@ -48,11 +61,16 @@ class Scheduled:
     """
 
     users: Floats
+    rate: Floats
+    engines: Floats
+    in_step: Floats
     seats: Floats
     room: Floats
+    cache: Floats
     fresh: Floats
     whole: NDArray[np.bool_]
     steps: Floats
+    tokens: Floats
     verified: Floats
     spread: Floats
     ahead: NDArray[np.bool_]
@@ -63,101 +81,285 @@ class Scheduled:
 
 
 def replayed(asked: Scheduled) -> dict[str, Floats]:
-    """TTFT and the time of a step of an answer after it, by name: the median and percentiles."""
-    users, n = asked.users, len(asked.users)
-    wanted = (users + np.maximum(users, LEAST_MEASURED)).astype(np.int64)
-    most, rows = int((wanted + 2 * users).max()) + 1, np.arange(n)
-    prompts, answers = _drawn(asked, most)
-    sent, first, last = (np.full((n, most), np.nan) for _ in range(3))
-    sent[np.arange(most) < users[:, None]] = 0.0
-    ends = np.full((n, int(np.minimum(asked.seats, users).max())), np.inf)
-    whose, begun = np.zeros(ends.shape, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    came, before, earlier = users.astype(np.int64), users, users
-    now, step, filled, freed = (np.zeros(n) for _ in range(4))
-    for _ in range(EVENTS * most):
-        goes = came - users < wanted
-        if not np.any(goes):
-            break
-        running = np.isfinite(ends).sum(axis=1)
-        seen = np.where(asked.ahead, earlier, before)
-        open_ = goes * np.minimum(seen - begun, asked.seats - running - np.where(asked.ahead, freed, 0.0))
-        taken = _taken(asked, prompts, begun, np.maximum(open_, 0).astype(np.int64), filled, running)
-        prefills = taken > LEAST_TOKENS
-        till_end = np.maximum(ends.min(axis=1) - step, 0.0)
-        till_end = np.where((seen < came) | (freed > 0), np.minimum(till_end, 1.0), till_end)
-        steps = np.where(running > 0, np.where(prefills, asked.mixed, till_end), 0.0)
-        decoding = np.where(prefills & ~asked.mixed, 0, running)
-        now += np.where(prefills, 1.0, steps) * (asked.base_s + asked.sequence_s * decoding)
-        now += taken * asked.token_s
-        step, filled = step + steps, filled + taken
-        over = ends <= step[:, None]
-        freed = over.sum(axis=1).astype(np.float64)
-        earlier = np.where((steps > 1) | ~(prefills | (steps > 0)), came, before)
-        before = came.astype(np.float64)
-        if np.any(over):  # who has an answer sends the next request
-            at, seat = np.nonzero(over)
-            last[at, whose[at, seat]] = now[at]
-            ends[at, seat] = np.inf
-            place = np.minimum(came[at] + np.arange(len(at)) - np.searchsorted(at, at), most - 1)
-            sent[at, place] = now[at]
-            came = np.minimum(came + freed.astype(np.int64), most)
-        done = prefills
-        while np.any(done := done & (prompts[rows, begun] <= filled + LEAST_TOKENS)):
-            at = np.nonzero(done)[0]
-            seat = np.argmax(np.isinf(ends[at]), axis=1)
-            ends[at, seat], whose[at, seat] = step[at] + answers[at, begun[at]], begun[at]
-            first[at, begun[at]] = now[at]
-            begun[at] += 1
-    return _figures(asked, wanted, first - sent, (last - first) / np.maximum(answers, 1.0))
+    """TTFT, the time of a step of an answer after it, and requests a second of an engine.
+
+    The times are medians and percentiles, by name.
+    """
+    wide = asked.in_step.astype(np.int64)
+    groups = np.cumsum(wide) - wide
+    place = np.repeat(np.arange(len(wide)), wide)
+    each = Scheduled(**{field.name: getattr(asked, field.name)[place] for field in fields(Scheduled)})
+    run = _Replay(each, np.arange(len(place)) - groups[place], groups, place)
+    run.run()
+    return run.figures()
 
 
-def _drawn(asked: Scheduled, most: int) -> tuple[Floats, Floats]:
+class _Replay:
+    """The state of the engines; ``group`` are those in step, ``place`` the group of each engine."""
+
+    def __init__(self, asked: Scheduled, member: Ints, groups: Ints, place: Ints) -> None:
+        n = len(member)
+        self.asked, self.groups, self.place, self.rows = asked, groups, place, np.arange(n)
+        self.open, self.never = asked.rate > 0, np.full(n, np.inf)
+        self.is_open = bool(np.any(self.open))
+        total = np.ceil(asked.users * asked.in_step - LEAST_TOKENS)  # some of the engines have a user more
+        self.users = np.floor(total / asked.in_step) + (member < total % asked.in_step)
+        self.warm = np.maximum(self.users, np.where(self.open, LEAST_MEASURED / 4, 0)).astype(np.int64)
+        turns = self.users * np.ceil(LEAST_MEASURED / np.maximum(self.users, 1))
+        measured = np.where(self.open, np.maximum(MEASURED_AT_A_RATE / asked.engines, LEAST_MEASURED), turns)
+        self.wanted = self.warm + np.ceil(measured).astype(np.int64)
+        self.most = int((self.wanted + 2 * self.warm).max()) + 1
+        self.prompts, self.answers = _drawn(asked, member, self.most)
+        self.left = self.answers.copy()
+        self.first, self.last = (np.full((n, self.most), np.nan) for _ in range(2))
+        self.sent = _arrivals(asked, member, self.most)
+        self.sent[~self.open[:, None] & (np.arange(self.most) < self.users[:, None])] = 0.0
+        seats = int(np.minimum(asked.seats, np.where(self.open, self.most - 1, self.users)).max())
+        self.ends, self.size = np.full((n, seats), np.inf), np.zeros((n, seats))
+        self.soon = np.full(n, np.inf)
+        self.whose, self.begun = np.zeros((n, seats), dtype=np.int64), np.zeros(n, dtype=np.int64)
+        self.free, self.running = np.tile(np.arange(seats), (n, 1)), np.zeros(n, dtype=np.int64)
+        self.came = np.where(self.open, 0, self.users).astype(np.int64)
+        self.before = self.earlier = self.came
+        self.now, self.step, self.filled, self.freed = (np.zeros(n) for _ in range(4))
+        self.answered, self.since, self.made, self.held = (np.zeros(n) for _ in range(4))
+
+    def run(self) -> None:
+        """Serve until the measured requests are answered."""
+        asked, rows = self.asked, self.rows
+        longest = (asked.fresh + asked.steps * asked.tokens) * (1 + asked.spread) + BLOCK
+        is_tight = bool(np.any(asked.cache < longest * self.ends.shape[1]))
+        self.preempted = np.zeros(len(rows), dtype=bool)
+        for _ in range(EVENTS * self.most):
+            goes = self._any(self.answered < self.wanted)
+            if not np.any(goes):
+                break
+            preempted = self._preempt() if is_tight else np.zeros(len(rows), dtype=bool)
+            self.preempted = self.preempted | preempted
+            running = self.running
+            seen = np.where(asked.ahead, self.earlier, self.before)
+            free = asked.seats - running - np.where(asked.ahead, self.freed, 0.0)
+            open_ = np.where(goes & ~preempted, np.minimum(seen - self.begun, free), 0)
+            space = asked.cache - self._used() - asked.tokens * running if is_tight else np.inf
+            taken = self._taken(np.maximum(open_, 0).astype(np.int64), running, space)
+            prefills = taken > LEAST_TOKENS
+            decoding = np.where(prefills & ~asked.mixed, 0, running)
+            busy = prefills | (running > 0)
+            unit = self._most(
+                np.where(busy, asked.base_s + asked.sequence_s * decoding + taken * asked.token_s, 0)
+            )
+            comes = self._next()
+            steps = self._alike(running, prefills, seen, unit, space, comes)
+            idle = ~self._any(busy)
+            until = np.where(idle & np.isfinite(comes), comes, self.now + steps * unit)
+            self.now = np.where(goes, until, self.now)
+            made = np.where((running > 0) & goes, np.where(prefills, asked.mixed, steps), 0.0)
+            self.step = self.step + made
+            after = goes & (self.answered >= self.warm)
+            self.since = np.where(goes & ~after, self.now, self.since)
+            self.made = self.made + np.where(after, made * running, 0)
+            self.filled = self.filled + taken
+            self._come(steps, idle)
+            self._end()
+            done = prefills
+            while np.any(done := done & (self.prompts[rows, self.begun] <= self.filled + LEAST_TOKENS)):
+                self._begin(np.nonzero(done)[0])
+
+    def _alike(
+        self,
+        running: Ints,
+        prefills: NDArray[np.bool_],
+        seen: Ints,
+        unit: Floats,
+        space: Floats | float,
+        comes: Floats,
+    ) -> Floats:
+        """Steps until something happens to an engine or one in step with it."""
+        till = self.soon - self.step
+        waits = (seen < self.came) | (self.freed > 0)
+        coming = np.ceil((comes - self.now) / np.maximum(unit, 1e-12))
+        grown = np.floor(space / (self.asked.tokens * np.maximum(running, 1))) + 1
+        till = np.minimum(np.minimum(till, coming), np.where(running > 0, grown, np.inf))
+        till = np.where(prefills | waits, np.minimum(till, 1.0), till)
+        least = -self._most(-np.maximum(till, 1.0))
+        return np.where(np.isfinite(least), least, 1.0)
+
+    def _used(self) -> Floats:
+        """Tokens in the cache, those of a prompt that is half prefilled among them."""
+        return self.held + self.asked.tokens * self.step * self.running + self._partial()
+
+    def _partial(self) -> Floats:
+        done = np.where(self.begun > 0, self.prompts[self.rows, self.begun - 1], 0.0)
+        return np.maximum(self.filled - done, 0.0)
+
+    def _preempt(self) -> NDArray[np.bool_]:
+        """Take the cache of those that began last, where it is full; they wait before all others."""
+        found = np.zeros(len(self.rows), dtype=bool)
+        while True:
+            running, partial = self.running, self._partial()
+            over = self._used() + self.asked.tokens * running > self.asked.cache + LEAST_TOKENS
+            over &= (running > 1) | ((running > 0) & (partial > LEAST_TOKENS))
+            if not np.any(over):
+                return found
+            found |= over
+            halves = over & (partial > LEAST_TOKENS)
+            self.filled = np.where(halves, self.filled - partial, self.filled)
+            at = np.nonzero(over & ~halves)[0]
+            seat = np.argmax(np.where(np.isfinite(self.ends[at]), self.whose[at], -1), axis=1)
+            mine, place = self.whose[at, seat], self.begun[at] - 1
+            for kept in (self.sent, self.first, self.last, self.answers, self.left):
+                kept[at, mine], kept[at, place] = kept[at, place], kept[at, mine]
+            self.left[at, place] = self.ends[at, seat] - self.step[at]
+            held = self.size[at, seat] + self.asked.tokens[at] * self.step[at]
+            start = np.where(place > 0, self.prompts[at, place - 1], 0.0)
+            longer = held - (self.prompts[at, place] - start)
+            later = np.arange(self.prompts.shape[1]) >= place[:, None]
+            self.prompts[at] += np.where(later, longer[:, None], 0.0)
+            self.filled[at], self.begun[at] = start, place
+            self._leave(at, seat)
+
+    def _come(self, steps: Floats, idle: NDArray[np.bool_]) -> None:
+        """Who has come by now is seen by the next step, or by a later one."""
+        alike = (steps > 1) | idle
+        self.earlier = np.where(alike & (~self.open | idle), self.came, self.before)
+        self.before = self.came
+        if self.is_open:
+            self.came = self.came.copy()
+            while np.any(more := self.open & (self.sent[self.rows, self.came] <= self.now)):
+                self.came += more & (self.came < self.most - 1)
+                if np.all(self.came[more] >= self.most - 1):
+                    break
+            self.before = np.where(self.open, self.came, self.before)
+            self.earlier = np.where(self.open & idle, self.came, self.earlier)
+
+    def _end(self) -> None:
+        """Whose answer is complete sends the next request, where users wait."""
+        self.freed = np.zeros(len(self.rows))
+        some = np.nonzero(self.soon <= self.step)[0]
+        if not len(some):
+            return
+        which, seat = np.nonzero(self.ends[some] <= self.step[some, None])
+        at = some[which]
+        self.last[at, self.whose[at, seat]] = self.now[at]
+        self._leave(at, seat)
+        self.freed = np.bincount(at, minlength=len(self.rows)).astype(np.float64)
+        self.answered = self.answered + self.freed
+        waits = ~self.open[at]
+        place = np.minimum(self.came[at] + np.arange(len(at)) - np.searchsorted(at, at), self.most - 1)
+        self.sent[at[waits], place[waits]] = self.now[at[waits]]
+        came = np.minimum(self.came + self.freed.astype(np.int64), self.most)
+        self.came = np.where(self.open, self.came, came)
+
+    def _leave(self, at: Ints, seat: Ints) -> None:
+        """Free seats; the engines are in order."""
+        self.ends[at, seat] = np.inf
+        some, many = np.unique(at, return_counts=True)
+        self.soon[some] = self.ends[some].min(axis=1)
+        np.subtract.at(self.held, at, self.size[at, seat])
+        self.running[some] -= many
+        self.free[at, self.running[at] + np.arange(len(at)) - np.searchsorted(at, at)] = seat
+
+    def _begin(self, at: Ints) -> None:
+        """A prompt is prefilled: the first token is there."""
+        seat, mine = self.free[at, self.running[at]], self.begun[at]
+        start = np.where(mine > 0, self.prompts[at, mine - 1], 0.0)
+        self.ends[at, seat], self.whose[at, seat] = self.step[at] + self.left[at, mine], mine
+        self.soon[at] = np.minimum(self.soon[at], self.ends[at, seat])
+        held = self.prompts[at, mine] - start + BLOCK / 2 * np.isnan(self.first[at, mine])
+        self.size[at, seat] = held - self.asked.tokens[at] * self.step[at]
+        self.first[at, mine] = np.where(np.isnan(self.first[at, mine]), self.now[at], self.first[at, mine])
+        self.held[at] += self.size[at, seat]
+        self.begun[at] += 1
+        self.running[at] += 1
+
+    def _taken(self, open_: Ints, running: Ints, space: Floats | float) -> Floats:
+        """Tokens of prompts that the next step prefills: of so many requests, as far as it has room."""
+        asked, prompts, filled = self.asked, self.prompts, self.filled
+        most = prompts.shape[1] - 1
+        left = np.where(asked.mixed, asked.room - running * asked.verified, asked.room)
+        till = np.minimum(self.begun + open_, most)
+        if np.any(asked.whole):  # one that is longer than a step has a step of its own
+            alone = np.where(running <= 0, prompts[self.rows, self.begun] - filled, 0.0)
+            fit = (prompts <= (filled + np.maximum(left, alone) + LEAST_TOKENS)[:, None]).sum(axis=1)
+            till, left = (
+                np.where(asked.whole, one, other)
+                for one, other in ((np.minimum(fit, till), till), (np.inf, left))
+            )
+        reach = np.where(till > self.begun, prompts[self.rows, till - 1] - filled, 0.0)
+        return np.maximum(np.minimum(np.minimum(left, space), reach), 0.0)
+
+    def _next(self) -> Floats:
+        """When the next request comes; never where users wait."""
+        if not self.is_open:
+            return self.never
+        comes = self.sent[self.rows, np.minimum(self.came, self.most - 1)]
+        return -self._most(np.where(self.open & np.isfinite(comes), -comes, -np.inf))
+
+    def _most(self, values: Floats) -> Floats:
+        if len(self.groups) == len(self.rows):
+            return values
+        return np.asarray(np.maximum.reduceat(values, self.groups)[self.place])
+
+    def _any(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        if len(self.groups) == len(self.rows):
+            return values
+        return np.asarray(np.logical_or.reduceat(values, self.groups)[self.place])
+
+    def figures(self) -> dict[str, Floats]:
+        """Quantiles of the measured requests of each configuration, and their pace."""
+        places = np.arange(self.most)
+        measured = (places >= self.warm[:, None]) & (places < self.wanted[:, None])
+        pace = self.made / np.maximum(self.asked.steps, 1) / np.maximum(self.now - self.since, 1e-12)
+        found = {
+            "pace": np.add.reduceat(pace, self.groups) / self.asked.in_step[self.groups],
+            "preempted": np.add.reduceat(self.preempted.astype(np.float64), self.groups),
+        }
+        each = np.bincount(self.place).max() * self.most
+        for kind, values in (
+            ("ttft", self.first - self.sent),
+            ("tpot", (self.last - self.first) / np.maximum(self.answers, 1.0)),
+        ):
+            table = np.full((len(self.groups), each), np.nan)
+            member = (self.rows - self.groups[self.place])[:, None]
+            table[self.place[:, None], member * self.most + places] = np.where(measured, values, np.nan)
+            held = np.sort(table, axis=1)  # what is not known comes last
+            known = np.isfinite(held).sum(axis=1)
+            for name, share in {"": 0.5, **PERCENTILES}.items():
+                at = np.maximum(known - 1, 0) * share
+                low = at.astype(np.int64)
+                pair = [
+                    held[np.arange(len(held)), np.minimum(low + one, np.maximum(known - 1, 0))]
+                    for one in (0, 1)
+                ]
+                found[f"{kind}_{name}_s" if name else f"{kind}_s"] = pair[0] + (pair[1] - pair[0]) * (
+                    at - low
+                )
+        return found
+
+
+def _arrivals(asked: Scheduled, member: Ints, most: int) -> Floats:
+    """When requests come at a rate, dealt to engines in turn; the mean gap is what the rate gives."""
+    n = len(member)
+    if not np.any(asked.rate > 0):
+        return np.full((n, most), np.nan)
+    turns = np.maximum(np.minimum(asked.engines, MOST_TURNS), asked.in_step)  # of more the gaps are alike
+    gaps = np.random.default_rng(1).exponential(size=most * int(turns.max()))
+    at = np.cumsum(gaps)
+    places = np.arange(most) * turns[:, None].astype(np.int64) + member[:, None]
+    window = (MEASURED_AT_A_RATE * turns).astype(np.int64)  # its mean gap is that of the rate
+    each = (
+        np.maximum(asked.rate, 1e-12) * turns / asked.engines * at[np.minimum(window, len(at)) - 1] / window
+    )
+    return np.where(asked.rate[:, None] > 0, at[places] / each[:, None], np.nan)
+
+
+def _drawn(asked: Scheduled, member: Ints, most: int) -> tuple[Floats, Floats]:
     """Where the prompt of each request ends among all of their tokens, and the decode steps of its answer."""
-    numbers, apart = np.random.default_rng(0), asked.spread[:, None]
-    longer, slower = numbers.uniform(-1, 1, (2, most)), numbers.normal(size=most)
-    prompts = np.cumsum(asked.fresh[:, None] * (1 + apart * longer[0]), axis=1)
-    answers = asked.steps[:, None] * (1 + apart * longer[1])
+    apart, many = asked.spread[:, None], int(member.max()) + 1
+    longer = np.random.default_rng(0).uniform(-1, 1, (many, 2, most))[member]
+    slower = np.random.default_rng(2).normal(size=(many, most))[member]
+    prompts = np.cumsum(asked.fresh[:, None] * (1 + apart * longer[:, 0]), axis=1)
+    answers = asked.steps[:, None] * (1 + apart * longer[:, 1])
     scatter = np.where(asked.verified > 1, SCATTER, 0.0)[:, None] * slower / np.sqrt(np.maximum(answers, 1.0))
     prompts = np.column_stack([prompts, np.full(len(prompts), np.inf)])  # no request comes after the last
     return prompts, np.ceil(answers * np.maximum(1 + scatter, 0.1) - LEAST_TOKENS)
-
-
-def _taken(
-    asked: Scheduled,
-    prompts: Floats,
-    begun: NDArray[np.int64],
-    open_: NDArray[np.int64],
-    filled: Floats,
-    running: NDArray[np.int64],
-) -> Floats:
-    """Tokens of prompts that the next step prefills: of so many requests, as far as it has room."""
-    rows, most = np.arange(len(begun)), prompts.shape[1] - 1
-    left = np.where(asked.mixed, asked.room - running * asked.verified, asked.room)
-    till = np.minimum(begun + open_, most)
-    if np.any(asked.whole):  # one that is longer than a step has a step of its own
-        alone = np.where(running <= 0, prompts[rows, begun] - filled, 0.0)
-        fit = (prompts <= (filled + np.maximum(left, alone) + LEAST_TOKENS)[:, None]).sum(axis=1)
-        till, left = (
-            np.where(asked.whole, one, other)
-            for one, other in ((np.minimum(fit, till), till), (np.inf, left))
-        )
-    reach = np.where(till > begun, prompts[rows, till - 1] - filled, 0.0)
-    return np.maximum(np.minimum(left, reach), 0.0)
-
-
-def _figures(asked: Scheduled, wanted: NDArray[np.int64], waits: Floats, paces: Floats) -> dict[str, Floats]:
-    """Quantiles of the measured requests of each configuration."""
-    places = np.arange(waits.shape[1])
-    measured = (places >= asked.users[:, None]) & (places < wanted[:, None])
-    found: dict[str, Floats] = {}
-    for kind, values in (("ttft", waits), ("tpot", paces)):
-        held = np.sort(np.where(measured, values, np.nan), axis=1)  # what is not known comes last
-        known = np.isfinite(held).sum(axis=1)
-        for name, share in {"": 0.5, **PERCENTILES}.items():
-            place = np.maximum(known - 1, 0) * share
-            low = place.astype(np.int64)
-            pair = [
-                held[np.arange(len(held)), np.minimum(low + one, np.maximum(known - 1, 0))] for one in (0, 1)
-            ]
-            found[f"{kind}_{name}_s" if name else f"{kind}_s"] = pair[0] + (pair[1] - pair[0]) * (place - low)
-    return found

@@ -176,6 +176,8 @@ def serving_step(
         transfer_s=transfer_s,
         base_s=once / 1e6 * factor,
     )
+    parts = memory_parts(model, s, batch)
+    s["cache_tokens"] = _cache_tokens(device, s, parts)
     output, flow = serving_flow(s, plan, times, in_step)
     power, energy = _power(device, model, s, split_us, step_s, work, devices)
     split = dict.fromkeys(PARTS, np.zeros_like(tp)) | {name: part / 1e6 for name, part in split_us.items()}
@@ -188,7 +190,7 @@ def serving_step(
         hidden_s=np.zeros_like(tp),
         throughput=output,
         unit="requests/s" if np.all(s["output_len"] <= 1) else "output tokens/s",
-        memory_bytes=memory_parts(model, s, batch),
+        memory_bytes=parts,
         capacity_bytes=device.memory_capacity,
         power_w=power,
         energy_j=energy,
@@ -196,6 +198,16 @@ def serving_step(
         spread=PHYSICS["spread"],
         extra=extra,
     )
+
+
+def _cache_tokens(device: Device, s: Columns, parts: Mapping[str, Floats]) -> Floats:
+    """Tokens of requests that an engine's cache holds beside a prefix that they share; 0 where unknown."""
+    left = device.memory_capacity - sum(part for name, part in parts.items() if name != "kv_cache")
+    shared, whole = s["prefix_hit"] * s["input_len"], s["input_len"] + s["output_len"]
+    priced = whole + (s["batch"] - 1) * (whole - s["output_len"] / 2 - shared)
+    held = left / np.maximum(parts["kv_cache"], 1.0) * priced
+    free = np.where(s["cache_tokens"] > 0, s["cache_tokens"], np.nan_to_num(held)) - shared
+    return np.where(free > whole - shared, free, 0.0)
 
 
 def _in_step(model: ModelSizes, s: Columns) -> Floats:

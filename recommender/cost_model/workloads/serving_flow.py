@@ -30,8 +30,8 @@ Floats = NDArray[np.float64]
 
 LEAST_S = 1e-9
 """Of a pass that costs a step nothing: what prefills it is read and launched for the decode step anyway."""
-MOST_REPLAYED, MOST_USERS = 256, 1024
-"""Configurations that are replayed, those with the most throughput, and users of an engine; a choice."""
+MOST_REPLAYED, MOST_USERS, MOST_IN_STEP = 256, 1024, 8
+"""Configurations that are replayed, those with most throughput, their users, engines in step: a choice."""
 ROUNDS = 12
 """After which the number of running requests stands still."""
 
@@ -163,12 +163,17 @@ def serving_flow(
         tails[f"tpot_{name}_s"] = tpot + late * busy_s / produced
     output = produced * flowing
     seen = {"ttft_s": ttft, "tpot_s": tpot, **tails}
-    users = np.ceil(np.where(s["concurrency"] > 0, s["concurrency"] / dp, batch))
-    loop = np.nonzero((rate <= 0) & ~apart & (in_step <= 1) & (pp <= 1) & (users <= MOST_USERS))[0]
-    if len(loop):
+    waiting = np.where(s["concurrency"] > 0, s["concurrency"] / dp, batch)
+    users = np.where(rate > 0, np.ceil(running), waiting)
+    some, rows = _replays(
+        s, users, in_step * np.ones_like(dp), np.where(~apart & (pp <= 1) & (load < 1), output, 0)
+    )
+    if len(rows):
         token_s = np.maximum(busy_s / passes - base_s, LEAST_S) * passes / plan.fresh
-        rows = loop[np.argsort(-output[loop], kind="stable")[:MOST_REPLAYED]]
-        seen = _with_replay(seen, s, plan, users, (base_s, (step_s - base_s) / batch, token_s), rows)
+        times_s = (base_s, (step_s - base_s) / batch, token_s)
+        seen, output = _with_replay(
+            seen, output, s, plan, (users, some, np.asarray(in_step) > 1), times_s, rows
+        )
     return output, {
         **seen,
         "first_s": first_s,
@@ -183,35 +188,67 @@ def serving_flow(
     }
 
 
+def _replays(s: Columns, users: Floats, in_step: Floats, output: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Engines in step that a replay takes, and the configurations that are replayed: the best by output.
+
+    Engines of equal requests do alike, so that one stands for all.
+    """
+    is_alike = (s["request_rate"] <= 0) & (s["length_spread"] <= 0) & (s["speculative_tokens"] <= 0)
+    wide = np.minimum(np.maximum(np.round(in_step), 1.0), MOST_IN_STEP)
+    some = np.where(is_alike & (users == np.round(users)), 1.0, wide)
+    sent = np.maximum(users, 1.0) * some
+    loop = np.nonzero((output > 0) & (sent <= MOST_USERS))[0]
+    best = loop[np.argsort(-output[loop], kind="stable")[:MOST_REPLAYED]]
+    return some, best[: max(1, int(np.searchsorted(np.cumsum(sent[best]), MOST_USERS * 2)))]
+
+
 def _with_replay(
     seen: Mapping[str, Floats],
+    output: Floats,
     s: Columns,
     plan: StepPlan,
-    users: Floats,
+    sharing: tuple[Floats, Floats, NDArray[np.bool_]],
     times: tuple[Floats, Floats, Floats],
     rows: NDArray[np.int64],
-) -> dict[str, Floats]:
-    """The times that users see, where some rows are replayed: all but the mean time of a token."""
+) -> tuple[dict[str, Floats], Floats]:
+    """The times that users see and the output, where some rows are replayed.
+
+    Of users who wait, the mean time of a token and the output are those of the closed form, but for engines
+    in step and full caches.
+    """
+    users, in_step, waits = sharing
     asked = {
         **dict(zip(("base_s", "sequence_s", "token_s"), times, strict=True)),
         "users": users,
+        "rate": s["request_rate"],
+        "engines": s["data_parallel"],
+        "in_step": in_step,
         "seats": s["batch"],
         "room": np.maximum(plan.room, plan.fresh * (s["chunk"] <= 0)),
+        "cache": np.where(s["cache_tokens"] > 0, s["cache_tokens"], np.inf),
         "fresh": plan.fresh,
         "whole": s["chunk"] <= 0,
         "steps": np.maximum(s["output_len"] - 1, 0.0) / plan.tokens,
+        "tokens": plan.tokens,
         "verified": 1 + s["speculative_tokens"],
         "spread": s["length_spread"],
         "ahead": s["async_scheduling"] > 0,
         "mixed": s["mixed_steps"] > 0,
     }
     found = replayed(Scheduled(**{name: values[rows] for name, values in asked.items()}))
+    is_open = s["request_rate"][rows] > 0
+    other = np.broadcast_to(waits, users.shape)[rows] & ~is_open | (found["preempted"] > 0)
     mean, replaced = seen["tpot_s"], {name: values.copy() for name, values in seen.items()}
-    for name in seen.keys() - {"tpot_s"}:
-        late = np.maximum(found[name] / plan.tokens[rows], mean[rows])
-        said = found[name] if name.startswith("ttft") else late
+    for name in seen:
+        said = found[name] if name.startswith("ttft") else found[name] / plan.tokens[rows]
+        if name.startswith("tpot"):
+            least = np.where(other | is_open, 0.0, mean[rows])
+            said = np.maximum(said, least) if name != "tpot_s" else np.where(least > 0, least, said)
         replaced[name][rows] = np.where(np.isnan(said), seen[name][rows], said)
-    return replaced
+    pace = found["pace"] * s["data_parallel"][rows] * s["output_len"][rows]
+    replaced["output"] = output.copy()
+    replaced["output"][rows] = np.where(other & np.isfinite(pace), pace, output[rows])
+    return replaced, replaced.pop("output")
 
 
 def is_apart(s: Columns) -> NDArray[np.bool_]:

@@ -11,8 +11,8 @@ from recommender.cost_model.workloads.replay import Scheduled, replayed
 def load(**told: Any) -> Scheduled:
     """Loads of prompts of 100 tokens and answers of ten steps; a step takes 10 ms, a token of a prompt 1 ms."""
     usual = {
-        "users": 1.0, "seats": 8.0, "room": 1000.0, "fresh": 100.0, "whole": False, "steps": 10.0, "verified": 1.0,
-        "spread": 0.0, "ahead": False, "mixed": True, "base_s": 0.01, "sequence_s": 0.0, "token_s": 0.001,
+        "users": 1.0, "rate": 0.0, "engines": 1.0, "in_step": 1.0, "seats": 8.0, "room": 1000.0, "cache": np.inf,
+        "fresh": 100.0, "whole": False, "steps": 10.0, "tokens": 1.0, "verified": 1.0, "spread": 0.0, "ahead": False, "mixed": True, "base_s": 0.01, "sequence_s": 0.0, "token_s": 0.001,
     }  # fmt: skip
     return Scheduled(**{name: np.array([value]) for name, value in (usual | told).items()})
 
@@ -46,3 +46,34 @@ def test_a_prompt_longer_than_a_step_takes_several_or_one_of_its_own() -> None:
 def test_prefill_alone_stalls_what_decodes() -> None:
     mixed, alone = (replayed(load(users=8.0, room=100.0, mixed=one)) for one in (True, False))
     assert alone["tpot_p99_s"] >= mixed["tpot_p99_s"]
+
+
+def test_requests_at_a_rate_wait_for_the_end_of_a_step_and_for_one_another() -> None:
+    """Alone a prefill of 110 ms; at half of what can be answered some meet, at nine tenths nearly all wait."""
+    rare, half, busy = (replayed(load(rate=rate)) for rate in (0.01, 2.0, 8.0))
+    assert rare["ttft_s"] == pytest.approx(0.11)
+    assert rare["tpot_p99_s"] == pytest.approx(0.01)
+    assert 0.11 < half["ttft_p99_s"] < busy["ttft_p99_s"]
+    assert half["tpot_s"] < busy["tpot_s"]
+
+
+def test_engines_that_share_a_rate_get_their_part_of_it() -> None:
+    one, four = (replayed(load(rate=4.0, engines=engines)) for engines in (1.0, 4.0))
+    assert four["ttft_p99_s"] < one["ttft_p99_s"]
+
+
+def test_engines_in_step_wait_for_the_one_that_prefills() -> None:
+    """Equal requests prefill together; where lengths differ, each engine stalls the others."""
+    equal = [replayed(load(users=4.0, in_step=wide, engines=wide)) for wide in (1.0, 4.0)]
+    assert equal[1]["pace"] == pytest.approx(equal[0]["pace"])
+    mixed = [replayed(load(users=4.0, in_step=wide, engines=wide, spread=0.8)) for wide in (1.0, 4.0)]
+    assert mixed[1]["pace"] < 0.8 * mixed[0]["pace"]
+
+
+def test_a_full_cache_lets_fewer_run_and_takes_the_place_of_the_last() -> None:
+    wide, tight = (replayed(load(users=8.0, cache=cache)) for cache in (np.inf, 450.0))
+    assert not wide["preempted"]
+    assert tight["preempted"]
+    assert tight["ttft_s"] > wide["ttft_s"]
+    assert tight["pace"] < wide["pace"]
+    assert not replayed(load(users=4.0, cache=4 * 120.0))["preempted"]

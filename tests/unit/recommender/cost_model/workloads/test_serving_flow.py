@@ -48,12 +48,12 @@ def test_prefills_of_others_stall_what_decodes_unless_they_run_elsewhere() -> No
 
 
 def test_a_prefill_holds_up_all_engines_that_step_together() -> None:
-    alone, four, many = (flow(batch=8, in_step=engines) for engines in (1.0, 4.0, 1e6))
-    # four passes of 50 ms for each request, of which seven others and three engines of eight come at random
-    some = 1 - (1 - 7 * 4 / 100) * (1 - 8 * 4 / 100) ** 3
-    assert four["tpot_s"] == pytest.approx(0.01 + some * 0.05)
-    assert alone["tpot_s"] < four["tpot_s"] < many["tpot_s"] == pytest.approx(0.01 + 0.05)
-    assert alone["throughput"] > four["throughput"] > many["throughput"]
+    """Equal requests prefill together, those that differ hold each other up, the more the more."""
+    alone, alike = (flow(batch=8, in_step=engines) for engines in (1.0, 4.0))
+    assert alike["throughput"] == pytest.approx(alone["throughput"], rel=0.1)
+    two, many = (flow(batch=8, in_step=engines, length_spread=0.8) for engines in (2.0, 32.0))
+    assert alone["tpot_s"] < two["tpot_s"] < many["tpot_s"] < 0.01 + 0.2
+    assert alone["throughput"] > two["throughput"] > many["throughput"]
 
 
 def test_no_more_is_answered_than_is_in_flight() -> None:
