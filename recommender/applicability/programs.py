@@ -96,8 +96,15 @@ def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: 
             hint="its reinforcement learning under FSDP is; tunegraph check SCRIPT judges what runs",
         )
     others = sorted(set(named) & set(unmodelled()))
-    if not others or set(named) & {item.id for item in frameworks}:
+    if set(named) <= {name for item in frameworks for name in item.stack} or set(named) & {
+        item.id for item in frameworks
+    }:
         return
+    if not others:
+        raise NoEvidenceError(
+            f"{named[0]} is no program that this workspace knows",
+            hint="tunegraph workspace renew takes in what ships now; tunegraph support lists what is known",
+        )
     if fit:
         raise NoEvidenceError(
             f"{others[0]} is read, but its layouts are not modelled: {facts}; {fit}",

@@ -61,6 +61,12 @@ def test_a_program_that_nothing_models_is_never_replaced(name: str) -> None:
     assert "tunegraph support" in refused.value.hint
 
 
+def test_a_program_that_an_older_workspace_does_not_know_is_never_replaced() -> None:
+    with pytest.raises(NoEvidenceError, match="verl is no program that this workspace knows") as refused:
+        refuse_unmodelled(question("verl"), FRAMEWORKS, "")
+    assert "workspace renew" in refused.value.hint
+
+
 def test_beside_a_modelled_program_it_is_no_reason_to_abstain() -> None:
     refuse_unmodelled(question("deepspeed", "megatron-lm"), FRAMEWORKS, "")
     refuse_unmodelled(question("torch"), FRAMEWORKS, "")
