@@ -50,12 +50,11 @@ class Address:
         """
         try:
             parts = urlsplit(url)
-            host, port = parts.hostname, parts.port or 80
+            if parts.scheme == "http" and parts.hostname is not None:
+                return cls(host=parts.hostname, port=parts.port or 80, base=parts.path.rstrip("/"))
         except ValueError:  # of a port
-            host = None
-        if host is None or parts.scheme != "http":
-            raise InputError(f"{url!r} is no URL of HTTP", hint="http://127.0.0.1:8000/health")
-        return cls(host=host, port=port, base=parts.path.rstrip("/"))
+            pass
+        raise InputError(f"{url!r} is no URL of HTTP", hint="http://127.0.0.1:8000/health")
 
     @property
     def key_variable(self) -> dict[str, str]:

@@ -58,12 +58,12 @@ class NearRuns:
 
     def about(self, question: Question) -> Question:
         """The question with what measured runs near by make of its prices."""
-        return replace(question, measured=self.correction(question))
+        return self.corrected(question, self.near(question))
 
-    def correction(self, question: Question) -> RunCorrection:
-        """What measured runs of its network make of a question's prices, else own runs of other models."""
-        runs = self.near(question)
-        return RunCorrection(runs=runs, level=None if runs else self._level(question))
+    def corrected(self, question: Question, runs: tuple[MeasuredRun, ...]) -> Question:
+        """The question with what runs of its network make of its prices, or own runs of other models."""
+        level = None if runs else self._level(question)
+        return replace(question, measured=RunCorrection(runs=runs, level=level))
 
     def _level(self, question: Question) -> SiteLevel | None:
         """What own runs with the engine on the device say of other models there."""

@@ -333,8 +333,8 @@ class StartFinder:
             return None
         situation, count = draft.situation, asked.domain.least
         if self._runs is not None:
-            corrected = self._runs.about(asked.question)
-            draft.measured = corrected.measured.runs
+            draft.measured = self._runs.near(asked.question)
+            corrected = self._runs.corrected(asked.question, draft.measured)
             asked = replace(asked, question=corrected)
         if situation.devices is None and count > 1:
             asked = on_devices(asked, count)

@@ -45,7 +45,7 @@ def test_a_class_may_derive_from_one_of_its_name_in_another_repository(tmp_path:
         "class Rows(Layers):\n    size: int = 1\n"
     )
     inside = ("inner", "https://host/{ref}/{path}", "commit")
-    classes = {"model": ("Rows",)}
+    classes: dict[str, tuple[str, ...]] = {"model": ("Rows",)}
     plan = Plan(software="toy", source="", library=("own.py", "inner"), sections=classes, submodule=inside)
     plan.places["yaml"] = "x"
     found = {item.key: item.path for item in mine(plan, tmp_path)}
