@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -16,7 +17,7 @@ from recommender.measuring.guardian import guard
 from recommender.measuring.marks import MARK, end_marked, marked, new_mark
 from recommender.measuring.masking import masked
 from recommender.measuring.outcome import CancelledError
-from recommender.measuring.process import spawn
+from recommender.measuring.process import Bounds, run, spawn
 from recommender.tune.containers import LABEL
 from recommender.tune.ports import is_held_by, ports_of
 
@@ -25,14 +26,20 @@ if TYPE_CHECKING:
     from threading import Event
 
     from ingest.questions.patches.script_edits import ScriptEdits
+    from recommender.measuring.process import ProcessResult
     from recommender.tune.containers import ContainerCommand
+    from recommender.tune.http_stream import Address
     from recommender.tune.launch_script import LaunchScript
 
 _TICK_S = 0.05
 _TAIL_BYTES = 64 << 10
 _LONGEST = 4
 """Times the silence allowed that a start may take in all, however much it says; a choice."""
-_REASONS = ("no such file", "not found", "permission denied", "out of memory", "already in use")
+_REASON = re.compile(
+    r"no such file|not found|permission denied|out of memory|already in use|\w(?:error|exception): ."
+)
+_NO_REASON = "root cause"
+"""In what only sends its reader to another line."""
 _TELLS = ("error", "exception", "fatal", "failed", "cannot", "unknown", "invalid", "unrecognized", "no such")
 
 
@@ -227,6 +234,26 @@ class LaunchPlace:
             container=container,
         )
 
+    def ask(
+        self, command: Sequence[str], address: Address, timeout_s: float, cancel: Event, **more: str
+    ) -> tuple[ProcessResult, str]:
+        """Run a program that asks a server; its end, and the last line that it said, without the key.
+
+        Raises:
+            CancelledError: ``cancel`` was set.
+        """
+        key = {"OPENAI_API_KEY": address.key} if address.key else {}
+        ended = run(
+            command,
+            folder=self.script.folder,
+            environment={**self.base, **key, **more},
+            bounds=Bounds(timeout_s=timeout_s),
+            cancel=cancel,
+            mark=self.mark,
+        )
+        lines = [line.strip() for line in (ended.out + ended.err).splitlines() if line.strip()]
+        return ended, address.covered(lines[-1])[:200] if lines else ""
+
 
 def telling_line(log: Path) -> str:
     """The last line of a log with a reason, else of a fault, else any: cut, without secrets; or empty."""
@@ -238,5 +265,5 @@ def telling_line(log: Path) -> str:
         return ""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     faults = [line for line in lines if any(word in line.lower() for word in _TELLS)]
-    reasons = [line for line in faults if any(word in line.lower() for word in _REASONS)]
+    reasons = [line for line in faults if _REASON.search(line.lower()) and _NO_REASON not in line.lower()]
     return masked((reasons or faults or lines or [""])[-1])[:240]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kg.errors import InputError, TuningError
+from recommender.measuring.masking import MASK
 from recommender.measuring.outcome import CancelledError
 
 if TYPE_CHECKING:
@@ -56,10 +57,9 @@ class Address:
             pass
         raise InputError(f"{url!r} is no URL of HTTP", hint="http://127.0.0.1:8000/health")
 
-    @property
-    def key_variable(self) -> dict[str, str]:
-        """The variable by which programs of others are told its key; empty without one."""
-        return {"OPENAI_API_KEY": self.key} if self.key else {}
+    def covered(self, text: str) -> str:
+        """A text that somebody with its key wrote, with that masked."""
+        return text.replace(self.key, MASK) if self.key else text
 
     def __str__(self) -> str:
         return f"http://{self.host}:{self.port}{self.base}"

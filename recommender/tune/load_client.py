@@ -21,7 +21,6 @@ from ingest.formats.outputs.statements import StatedRun, runs_of
 from ingest.formats.outputs.tool import tool_of
 from kg.errors import InputError, WorkspaceError
 from kg.terms.units import unit
-from recommender.measuring.process import Bounds, run
 from recommender.tune.load import LoadResult
 
 if TYPE_CHECKING:
@@ -129,22 +128,14 @@ class LoadClient:
         words = [*self.run, *(self.rate if rate is not None else self.users)]
         command = [_filled(word, facts) for word in words]
         began = time.monotonic()
-        ended = run(
-            command,
-            folder=place.script.folder,
-            environment={**place.base, **server.address.key_variable},
-            bounds=Bounds(timeout_s=_LONGEST_S),
-            cancel=server.cancel,
-            mark=place.mark,
-        )
+        ended, said = place.ask(command, server.address, _LONGEST_S, server.cancel)
         stated = _stated(out)
         if ended.stopped or ended.code or "throughput" not in stated:
-            lines = [line.strip() for line in (ended.out + ended.err).splitlines() if line.strip()]
             how = ended.stopped or (
                 f"exit code {ended.code}" if ended.code else "its result tells no throughput"
             )
             raise WorkspaceError(
-                f"the load generator failed ({how}): {lines[-1][:200] if lines else 'it said nothing'}",
+                f"the load generator failed ({how}): {said or 'it said nothing'}",
                 hint=shlex.join(command),
             )
         return LoadResult(records=(), wall_s=time.monotonic() - began, cpu_share=0.0, stated=stated)

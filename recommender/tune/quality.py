@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun
-from recommender.measuring.process import Bounds, run
 from recommender.tune.http_stream import AnswerError, get_json
 
 if TYPE_CHECKING:
@@ -102,7 +101,8 @@ def judge(command: str, address: Address, model: str, place: LaunchPlace, cancel
     """Let the user's own command judge a running server: it ends with success where accuracy is kept.
 
     Args:
-        command: A text for the shell; ``TUNEGRAPH_URL`` and ``TUNEGRAPH_MODEL`` tell it whom to ask.
+        command: A text for the shell; ``TUNEGRAPH_URL``, ``TUNEGRAPH_MODEL`` and ``OPENAI_API_KEY`` tell it
+            whom to ask.
         address: The server's.
         model: The name that it serves the model under.
         place: Where the server was started, and the command is.
@@ -112,20 +112,9 @@ def judge(command: str, address: Address, model: str, place: LaunchPlace, cancel
         AnswerError: Accuracy is not kept.
         CancelledError: ``cancel`` was set.
     """
-    result = run(
-        ["sh", "-c", command],
-        folder=place.script.folder,
-        environment={
-            **place.base,
-            **address.key_variable,
-            "TUNEGRAPH_URL": f"{address}/v1",
-            "TUNEGRAPH_MODEL": model,
-        },
-        bounds=Bounds(timeout_s=_ACCURACY_S),
-        cancel=cancel,
-        mark=place.mark,
+    url = f"{address}/v1"
+    ended, said = place.ask(
+        ["sh", "-c", command], address, _ACCURACY_S, cancel, TUNEGRAPH_URL=url, TUNEGRAPH_MODEL=model
     )
-    if result.stopped or result.code:
-        lines = [line.strip() for line in (result.out + result.err).splitlines() if line.strip()]
-        said = f": {lines[-1][:160]}" if lines else ""
-        raise AnswerError(f"--accuracy: {result.stopped or f'exit code {result.code}'}{said}")
+    if ended.stopped or ended.code:
+        raise AnswerError(f"--accuracy: {ended.stopped or f'exit code {ended.code}'}{said and f': {said}'}")

@@ -109,7 +109,7 @@ class ServingEvaluator:
         except (StartError, AnswerError) as fault:
             return TuneResult(
                 status=Status.FAILED,
-                reason=str(fault),
+                reason=str(fault) if run is None else run.address.covered(str(fault)),
                 probes=0 if run is None else len(run.probes),
                 void=() if run is None else tuple(run.void),
                 cost_s=time.monotonic() - began,

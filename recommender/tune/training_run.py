@@ -7,11 +7,12 @@ between the lines of two steps. The first steps do not count: they compile.
 from __future__ import annotations
 
 import math
+import os
 import re
 import statistics
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from recommender.tune.engine_process import StartError, telling_line
 from recommender.tune.tune_result import TuneObjective, TuneResult
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from threading import Event
 
     from kg.terms.units import Unit
@@ -35,7 +37,7 @@ _LOSS = re.compile(
     r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan\b|inf\b))", re.IGNORECASE
 )
 _TICK_S = 0.01
-"""How often the log is looked at: over all steps that count this is the error of their time. A choice."""
+"""How often the log is looked at, and more than the error of the time at which it was written. A choice."""
 _SPAN_S = 20 * _TICK_S
 """Over which steps are timed at least, for an error of a twentieth; a choice: fast ones need more of them."""
 _DROP = 0.9
@@ -61,11 +63,20 @@ class _Course:
 
     warmup: int
     own: re.Pattern[str] | None
-    seen: dict[int, tuple[float, float | None]]
-    own_values: list[float]
+    seen: dict[int, float | None] = field(default_factory=dict)
+    times: dict[int, float] = field(default_factory=dict)
+    own_values: list[float] = field(default_factory=list)
     loss: float | None = None
 
-    def read(self, line: str, at: float) -> None:
+    def read(self, lines: Sequence[str], at: float) -> None:
+        """Take lines that were found together: the last step among them was written at a time."""
+        before = len(self.seen)
+        for line in lines:
+            self._read(line)
+        if len(self.seen) > before:
+            self.times[next(reversed(self.seen))] = at
+
+    def _read(self, line: str) -> None:
         if (found := _LOSS.search(line)) is not None:
             self.loss = float(found[1])
         if self.own is not None:
@@ -78,7 +89,7 @@ class _Course:
             return
         told = ((pattern.search(line), name, of) for pattern, name, of in _step_times())
         seconds = next((of.to_si(float(found[name])) for found, name, of in told if found is not None), None)
-        self.seen[int(step[1])] = (at, seconds)
+        self.seen[int(step[1])] = seconds
 
     @property
     def count(self) -> int:
@@ -97,11 +108,12 @@ class _Course:
             return None
         steps = sorted(self.seen)
         counted = [step for step in steps if step >= steps[0] + self.warmup]
-        told = [seconds for step in counted[1:] if (seconds := self.seen[step][1]) is not None]
+        told = [seconds for step in counted[1:] if (seconds := self.seen[step]) is not None]
         if told:
             return statistics.fmean(told)
-        span_s = self.seen[counted[-1]][0] - self.seen[counted[0]][0]
-        return span_s / (counted[-1] - counted[0]) if span_s >= _SPAN_S else None
+        timed = [step for step in counted if step in self.times]
+        span_s = self.times[timed[-1]] - self.times[timed[0]] if timed else 0.0
+        return span_s / (timed[-1] - timed[0]) if span_s >= _SPAN_S else None
 
 
 def own_pattern(line: str) -> re.Pattern[str] | None:
@@ -188,16 +200,16 @@ class TrainingEvaluator:
             StartError: It ended or fell silent before enough steps.
             CancelledError: ``cancel`` was set.
         """
-        course = _Course(warmup=self.warmup, own=own_pattern(self.line), seen={}, own_values=[])
+        course = _Course(warmup=self.warmup, own=own_pattern(self.line))
         began = heard = time.monotonic()
         first_s, rest = 0.0, ""
         with process.log.open(encoding="utf-8", errors="replace") as stream:
             while True:
                 end, now = process.end, time.monotonic()
                 *lines, rest = (rest + stream.read()).split("\n")
-                for line in lines:
+                if lines:
                     heard = now
-                    course.read(line, now)
+                    course.read(lines, os.fstat(stream.fileno()).st_mtime)  # however late we are to read it
                     first_s = first_s or (now - began if course.seen or course.own_values else 0.0)
                 if course.loss is not None and not math.isfinite(course.loss):
                     raise StartError(f"its loss is {course.loss}")

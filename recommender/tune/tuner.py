@@ -404,8 +404,7 @@ class TuneLoop:
         """Ends an evaluation with the time of the budget that is not kept for the confirmation."""
         if self.budget.seconds is None:
             return cancel
-        kept_s = self._kept_starts * self.each_s
-        return _Until(cancel, self.budget.seconds - self._used_s - kept_s)
+        return _Until(cancel, self.budget.seconds - self._used_s - self._kept_starts * self.each_s)
 
     def _measured(
         self,

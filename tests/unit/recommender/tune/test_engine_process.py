@@ -111,6 +111,10 @@ def test_the_line_that_tells(tmp_path: Path) -> None:
         "failed to open 'a.gguf' (No such file or directory)\nexiting due to an error\n"
     )
     assert "a.gguf" in telling_line(tmp_path / "log")
+    (tmp_path / "log").write_text("failed to import flash: module not found\nValueError: 9 is too long\n")
+    assert telling_line(tmp_path / "log") == "ValueError: 9 is too long"
+    (tmp_path / "log").write_text("MemoryError: 9 GiB\nRuntimeError: start failed. See root cause above.\n")
+    assert telling_line(tmp_path / "log") == "MemoryError: 9 GiB"
     (tmp_path / "log").write_text("a\nb\n")
     assert telling_line(tmp_path / "log") == "b"
     assert (tmp_path / "log").stat().st_size

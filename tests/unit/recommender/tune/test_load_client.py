@@ -15,16 +15,17 @@ import pytest
 from kg.errors import InputError, WorkspaceError
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.http_stream import Address
+from recommender.tune.launch_script import LaunchScript
 from recommender.tune.load import Load, LoadKind, LoadResult
 from recommender.tune.load_client import LoadClient, known_clients
 from recommender.tune.serving_run import ServingRun
 
 LOAD = Load(kind=LoadKind.CONCURRENCY, value=4, input_len=64, output_len=16)
 PROGRAM = """
-import json, sys
+import json, os, sys
 out, url, mode = sys.argv[1:4]
 if mode == "bad":
-    sys.exit("ConnectionError: no route")
+    sys.exit("ConnectionError: no route for " + os.environ["OPENAI_API_KEY"])
 row = {"model_id": url, "total_output_tokens": 5, "output_throughput": 321.5, "mean_ttft_ms": 12.5,
        "mean_e2el_ms": 250.0}
 json.dump(row if mode == "good" else {}, open(out, "w"))
@@ -40,13 +41,11 @@ class Place:
     def put(self, mode: str) -> tuple[Path, LoadResult]:
         (self.folder / "client.py").write_text(PROGRAM)
         client = LoadClient.of(f"{sys.executable} client.py {{out}} {{url}} {mode}", LOAD, "/m/a")
-        script = SimpleNamespace(folder=self.folder)
-        place = SimpleNamespace(script=script, base={}, mark="client-test")
-        server = SimpleNamespace(address=Address(port=8123), model="named", cancel=Event())
+        script = LaunchScript.read(self.folder / "serve.sh", self.folder, "vllm serve /m/a\n")
+        place = LaunchPlace(script=script, base={}, folder=self.folder, mark="client-test", silence_s=1.0)
+        server = SimpleNamespace(address=Address(port=8123, key="sk-1"), model="named", cancel=Event())
         out = self.folder / "load-0"
-        result = client.put(
-            cast(ServingRun, server), cast(LaunchPlace, place), out, count=16, seed=7, rate=None, users=4
-        )
+        result = client.put(cast(ServingRun, server), place, out, count=16, seed=7, rate=None, users=4)
         return out, result
 
 
@@ -60,7 +59,7 @@ def test_what_it_states_is_what_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "says"),
-    [("bad", "exit code 1.*no route"), ("none", "its result tells no throughput")],
+    [("bad", "exit code 1.*no route for .secret."), ("none", "its result tells no throughput")],
 )
 def test_a_client_that_fails_is_no_property_of_the_server(tmp_path: Path, mode: str, says: str) -> None:
     with pytest.raises(WorkspaceError, match=f"the load generator failed .*{says}"):

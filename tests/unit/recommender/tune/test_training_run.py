@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
-from recommender.tune.training_run import TrainingEvaluator, own_pattern
+from recommender.tune.training_run import TrainingEvaluator, _Course, own_pattern
 from recommender.tune.tune_result import TuneResult, TuneStart
 
 TRAINER = """
@@ -81,6 +82,20 @@ def test_what_the_trainer_prints_itself_counts_before_the_clock(tmp_path: Path) 
 
 def test_steps_faster_than_the_clock_are_timed_over_more_of_them(tmp_path: Path) -> None:
     assert 0 < (measure(evaluator(tmp_path), STYLE="fast").value or 0) < 0.01
+
+
+def test_who_reads_late_times_steps_as_they_were_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader is held up where steps begin to count, as on a machine that others use."""
+    plain = _Course.read
+
+    def late(course: _Course, lines: list[str], at: float) -> None:
+        plain(course, lines, at)
+        time.sleep(0.3 if 2 < len(course.seen) < 7 else 0.0)
+
+    monkeypatch.setattr(_Course, "read", late)
+    assert (measure(evaluator(tmp_path), PACE="0.04").value or 0) > 0.038
 
 
 def test_a_number_of_the_users_own(tmp_path: Path) -> None:
