@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 import data
 from kg.errors import InputError
 from kg.nouns.gain import NORMAL_90
+from kg.whole_files import write_text
 
 Floats = NDArray[np.float64]
 
@@ -261,9 +262,12 @@ class Anchors:
         """Anchors as :meth:`write` wrote them.
 
         Raises:
-            InputError: Another schema version.
+            InputError: Another schema version, or damaged.
         """
-        return cls._from(path.read_text(encoding="utf-8"), str(path))
+        try:
+            return cls._from(path.read_text(encoding="utf-8"), str(path))
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as fault:
+            raise InputError(f"{path}: no measured steps ({fault})", hint=_AGAIN) from None
 
     @classmethod
     def _from(cls, text: str, name: str) -> Self:
@@ -271,7 +275,7 @@ class Anchors:
         if held.get("schema_version") != SCHEMA_VERSION:
             raise InputError(
                 f"{name}: measured steps of schema {held.get('schema_version')}, not {SCHEMA_VERSION}",
-                hint="write them again: tunegraph calibrate --steps RUNS.csv",
+                hint=_AGAIN,
             )
         steps = tuple(
             MeasuredStep(
@@ -307,9 +311,10 @@ class Anchors:
             "deviations": {name: round(value, 4) for name, value in self.deviations.items()},
         }
         lines = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
-        path.write_text(f'{json.dumps(head)[:-1]},\n "steps": [\n  {lines}\n ]}}\n', encoding="utf-8")
+        write_text(path, f'{json.dumps(head)[:-1]},\n "steps": [\n  {lines}\n ]}}\n')
 
 
+_AGAIN = "write them again: tunegraph calibrate --own, or --steps RUNS.csv"
 UNANCHORED = Anchors()
 """No measured steps: physics alone."""
 

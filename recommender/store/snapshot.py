@@ -177,7 +177,7 @@ class WorkspaceSnapshot:
     @cached_property
     def near_runs(self) -> NearRuns:
         """Finds measured runs near questions for the cost model."""
-        own = Anchors.read(self.layout.anchors) if self.layout.anchors.exists() else None
+        own = Anchors.read(self.layout.anchors).steps if self.layout.anchors.exists() else ()
         return NearRuns(self.trials, self.graph, self.hardware, own)
 
     @cached_property

@@ -99,7 +99,7 @@ class UpkeepDesk(Desk):
                 hint="tunegraph ingest RESULT --from-command SCRIPT --hardware NAME",
             )
         anchors = shipped_anchors().with_own(own)
-        anchors.write(self.workspace.layout.anchors)
+        replace(anchors, steps=tuple(own)).write(self.workspace.layout.anchors)  # what ships may change
         return anchors
 
     def question_of_run(self, run: StepRun) -> Question:

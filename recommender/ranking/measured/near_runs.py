@@ -17,14 +17,14 @@ from recommender.ranking.measured.runs import RunReader
 from recommender.ranking.model_traits import ModelTraits, is_same_network
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from kg.nouns.entities import Objective
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.anchors import Anchors, MeasuredStep
+    from recommender.cost_model.anchors import MeasuredStep
     from recommender.cost_model.question import Question
     from recommender.ranking.measured.exact_runs import AskedWork, ExactRun
     from recommender.ranking.measured.measured_run import MeasuredRun
@@ -42,13 +42,13 @@ class NearRuns:
         trials: Has the cases.
         graph: Has their problems and the models.
         tree: Knows hardware.
-        own: Anchors with the steps of whoever asks; None without.
+        own: Steps of whoever asks that move answers about other models.
     """
 
     def __init__(
-        self, trials: TrialStore, graph: GraphStore, tree: HardwareTree, own: Anchors | None = None
+        self, trials: TrialStore, graph: GraphStore, tree: HardwareTree, own: Sequence[MeasuredStep] = ()
     ) -> None:
-        self._own = own
+        self._moved = shipped_anchors().with_own(own)
         self._reader = RunReader(trials, graph, tree)
         self._trials = trials
         self._graph = graph
@@ -68,12 +68,11 @@ class NearRuns:
     def _level(self, question: Question) -> SiteLevel | None:
         """What own runs with the engine on the device say of other models there."""
         key = step_key(question.model, question.machine, question.phase, engine=question.engine)
-        own = [step.key for step in self._own.steps if step.key.site] if self._own is not None else []
-        if self._own is None or (key.phase, key.engine, key.device) not in {
-            (one.phase, one.engine, one.device) for one in own
-        }:
+        keys = (step.key for step in self._moved.steps if step.key.site)
+        own = {(one.phase, one.engine, one.device) for one in keys}
+        if (key.phase, key.engine, key.device) not in own:
             return None
-        usual, known = shipped_anchors().correction(key), self._own.correction(key)
+        usual, known = shipped_anchors().correction(key), self._moved.correction(key)
         if known is None or usual is None:
             return None
         log_factor = known.log_factor - usual.log_factor

@@ -53,6 +53,8 @@ _SIZES = frozenset({"tensor_parallel", "pipeline_parallel", "data_parallel"})
 _LOADS = ("concurrency", "max_concurrency")
 FRAMEWORKS = {"trt": "tensorrt-llm", "trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm"}
 """Ids of frameworks by published names."""
+MOST_OWN = 32
+"""Own steps of a system; a choice: three move it nearly all the way, and thousands take seconds to weigh."""
 _TRUSTED = frozenset({Kind.MEASURED, Kind.PUBLISHED})
 
 
@@ -101,10 +103,11 @@ class RunReader:
                 if (anchor := shipped_anchors().correction(key)) is not None:  # else its effects are unknown
                     place = (key, run.place, run.trial.configuration.digest, run.source)
                     together[place].append(run.log_ratio + anchor.log_factor)
-        return [
-            MeasuredStep(key=replace(key, site=OWN_SITE), log_ratio=fmean(ratios), source=source)
-            for (key, _, _, source), ratios in together.items()
-        ]
+        systems: dict[StepKey, list[MeasuredStep]] = defaultdict(list)
+        for (key, _, _, source), ratios in together.items():
+            own = replace(key, site=OWN_SITE)
+            systems[own].append(MeasuredStep(key=own, log_ratio=fmean(ratios), source=source))
+        return [step for steps in systems.values() for step in thinned(steps)]
 
     def trials(self, row: ProblemRow) -> list[Trial]:
         """The cases of a problem, best first."""
@@ -297,6 +300,12 @@ def _at_once(problem: Problem, configuration: Configuration, settings: Mapping[s
         if isinstance(value, int | float) and value >= 1:
             return min(most, max(1.0, value // float(str(settings.get("data_parallel", 1)))))
     return most if math.isfinite(most) else None
+
+
+def thinned(steps: Sequence[MeasuredStep]) -> list[MeasuredStep]:
+    """Steps of one system; of very many some, which lie as all of them do."""
+    ordered, each = sorted(steps, key=lambda step: step.log_ratio), -(-len(steps) // MOST_OWN)
+    return ordered[(each - 1) // 2 :: each]
 
 
 def devices_of(problem: Problem, configuration: Configuration, told: Mapping[str, object]) -> int:

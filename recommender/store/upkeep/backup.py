@@ -172,7 +172,7 @@ def _files(layout: WorkspaceFiles, batch: int) -> Iterator[tuple[Path, str]]:
         numbered = (folder for folder in layout.generations.iterdir() if folder.name.isdecimal())
         folders += [folder for folder in numbered if int(folder.name) <= batch]
     paths = [*layout.learned(0).paths, *(path for folder in folders for path in folder.glob("*"))]
-    paths += layout.base.rglob("*")
+    paths += [layout.anchors, *layout.base.rglob("*")]
     paths.sort(key=lambda path: path.suffix != MARK)  # before the logs, which may grow meanwhile
     for path in paths:
         if path.is_file() and not path.name.endswith(".new"):

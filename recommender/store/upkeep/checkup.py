@@ -18,6 +18,7 @@ from kg.rows.trials import TrialStore
 from kg.triples.exchange import FORMATS
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest
+from recommender.cost_model.anchors import Anchors
 from recommender.experiment.journal import SUFFIX, find, names
 from recommender.files import PINNED, WorkspaceFiles, folder_faults
 from recommender.store.base import Base, open_base_graph
@@ -223,6 +224,11 @@ def saved_faults(layout: WorkspaceFiles) -> list[str]:
             arrays(path)
         except (OSError, ValueError) as error:
             faults.append(f"{path} is damaged: {error}")
+    if layout.anchors.exists():
+        try:
+            Anchors.read(layout.anchors)
+        except InputError as error:
+            faults.append(f"{error}; {error.hint}")
     try:
         if Base.read(layout) is not None:
             with open_base_graph(layout) as graph:

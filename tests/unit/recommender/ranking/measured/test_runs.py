@@ -2,11 +2,13 @@
 
 import math
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
-from recommender.ranking.measured.runs import framework_id
+from recommender.cost_model.anchors import MeasuredStep, StepKey
+from recommender.ranking.measured.runs import MOST_OWN, framework_id, thinned
 from tests.unit.recommender.ranking.measured.served_cases import case, runs, with_cases
 
 
@@ -87,3 +89,12 @@ def test_a_run_far_from_its_price_is_of_something_else(shipped_path: Path, tmp_p
     with with_cases(shipped_path, tmp_path, case(3900), case(39, tp=8)) as workspace:
         [run] = runs(workspace)
     assert run.place.layout[0] == 1.0
+
+
+def test_of_very_many_own_runs_some_stand_for_all() -> None:
+    key = StepKey(phase="serving", engine="vllm", device="ascend-910b3", site="own")
+    steps = [MeasuredStep(key=key, log_ratio=0.01 * n, source="mine") for n in range(-500, 501)]
+    kept = [step.log_ratio for step in thinned(steps)]
+    assert 20 <= len(kept) <= MOST_OWN
+    assert abs(fmean(kept)) < 0.1
+    assert thinned(steps[:3]) == steps[:3]

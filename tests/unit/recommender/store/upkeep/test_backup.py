@@ -16,6 +16,7 @@ import pytest
 
 from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
+from recommender.cost_model.anchors import Anchors, shipped_anchors
 from recommender.files import WorkspaceFiles
 from recommender.store.upkeep import backup, exchange
 from recommender.store.upkeep.backup import unpack_backup
@@ -55,6 +56,7 @@ def test_a_restored_workspace_is_the_one_of_the_backup(filled: Path, tmp_path: P
     np.savez(filled / "green" / "cn.npz", kept=np.zeros(1))
     (filled / "tunes" / "one" / "runs").mkdir(parents=True)
     (filled / "tunes" / "one" / "journal.jsonl").write_text("kept\n")
+    shipped_anchors().write(WorkspaceFiles(filled).anchors)
     with Workspace.open(filled, cache=tmp_path) as workspace:
         made = workspace.upkeep.backup(tmp_path / "file")
         before = sorted(map(str, workspace.graph.triples()))
@@ -70,8 +72,12 @@ def test_a_restored_workspace_is_the_one_of_the_backup(filled: Path, tmp_path: P
     assert (new / "experiments" / "one.log").read_text() == "kept\n"
     assert [*np.load(new / "green" / "cn.npz")] == ["kept"]
     assert (new / "tunes" / "one" / "journal.jsonl").read_text() == "kept\n"
+    assert Anchors.read(WorkspaceFiles(new).anchors).steps
     ingest(new, range(6, 9))
     assert rows(new) == 8
+    WorkspaceFiles(new).anchors.write_text("{")
+    faults = [item.says for item in UpkeepDesk.examine(new, deep=True) if item.severity == "fault"]
+    assert "calibrate --own" in "".join(faults)
 
 
 @pytest.mark.parametrize("can_exchange", [True, False])
