@@ -32,6 +32,7 @@ from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from benchmarks.worlds.world import fresh_workspace
 from data import text as shipped
 from kg.errors import TuningError
+from kg.nouns.gain import NORMAL_90
 from recommender.report.charts import BAR_WIDTH, interval
 from recommender.report.markup import Markup, joined, shorten, table, tag
 from recommender.report.scales import Scale
@@ -41,7 +42,6 @@ REACH = 4.0
 """Ratio of ours to theirs at which the drawing ends."""
 NEAR = 0.25
 """Share by which a time without an interval may be off and still count as right."""
-NORMAL_90 = 1.645
 Asker = Callable[[Path, harness.Run, Workspace], Iterator["Row"]]
 
 

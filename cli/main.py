@@ -115,9 +115,10 @@ def _run() -> int:
             raise KeyboardInterrupt
     except TuningError as error:
         from cli import output
+        from kg.hidden_text import harmless
 
         for note in getattr(error, "__notes__", ()):
-            output.note(output.harmless(note))
+            output.note(harmless(note))
         _say(_message(error), error.hint)
         return error.exit_code
     except TyperException as error:  # a word that is wrong on the command line
@@ -158,8 +159,9 @@ def _message(error: Exception) -> str:
 
 
 def _say(message: str, hint: str) -> None:
-    from cli.output import aside, harmless
+    from cli.output import aside
     from cli.text.language import localised
+    from kg.hidden_text import harmless
 
     _print(harmless(localised(message)), "")
     if hint:
@@ -168,8 +170,8 @@ def _say(message: str, hint: str) -> None:
 
 def _say_misuse(error: TyperException) -> None:
     """What typer says of a word that is wrong on the command line, in the language."""
-    from cli.output import harmless
     from cli.text.language import localised
+    from kg.hidden_text import harmless
 
     said = io.StringIO()
     error.show(said)  # type: ignore[attr-defined]  # of all that typer raises itself

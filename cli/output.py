@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from cli.text.language import localised
 from cli.text.tables import table_lines
 from cli.text.width import columns_of, line_width, wrapped
-from kg.hidden_text import harmless as harmless  # noqa: PLC0414  offered to the command line too
+from kg.hidden_text import harmless
 from recommender.answers.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from benchmarks import harness
 from benchmarks.cost_models.end_to_end import points, read
 from benchmarks.protocols.anchoring import nine_tenths
 from benchmarks.worlds.shipped import ShippedKnowledge
-
-NORMAL_90 = 1.645
+from kg.nouns.gain import NORMAL_90
 
 
 @dataclass(frozen=True, slots=True)

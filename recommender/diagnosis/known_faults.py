@@ -195,7 +195,8 @@ class KnownFaults:
         """Codes in the lines of a text by their places, each with the word before it."""
         numbers = text.translate(_NUMBERS)
         held = sorted(self._by_number.keys() & set(numbers.split()))
-        places = [*places_of(numbers, held), *places_of(text, [_XID.encode()])]
+        xids = [_XID.encode()] * (_XID.strip().encode() in self._by_number)
+        places = [*places_of(numbers, held), *places_of(text, xids)]
         lines = text.split(b"\n") if places else []
         found: dict[int, tuple[int, str]] = {}
         for place, word in dict.fromkeys(places):

@@ -149,10 +149,16 @@ def test_a_full_disk_costs_only_what_was_not_acknowledged(
     assert there < 12_000
 
 
-def started(script: str, clean: dict[str, str], workspace: Path, file: Path) -> subprocess.Popen[str]:
-    """An ingest at work: it holds the lock and has acknowledged its first batch."""
+def started(
+    script: str,
+    clean: dict[str, str],
+    workspace: Path,
+    *words: str | Path,
+    until: str = "acknowledged",
+) -> subprocess.Popen[str]:
+    """An ingest at work: it holds the lock and has said what is waited for."""
     process = subprocess.Popen(
-        [script, "--workspace", str(workspace), "--verbose", "ingest", "--no-learn", str(file)],
+        [script, "--workspace", str(workspace), "--verbose", "ingest", *map(str, words)],
         env=clean,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -161,7 +167,7 @@ def started(script: str, clean: dict[str, str], workspace: Path, file: Path) -> 
     )
     assert process.stderr is not None
     for said in process.stderr:
-        if "acknowledged" in said:
+        if until in said:
             break
     return process
 
@@ -170,7 +176,7 @@ def started(script: str, clean: dict[str, str], workspace: Path, file: Path) -> 
 def test_a_second_writer_is_told_who_the_first_is_and_readers_go_on(
     run: Any, script: str, clean: dict[str, str], toy_path: Path, many: Path, tmp_path: Path
 ) -> None:
-    process = started(script, clean, toy_path, many)
+    process = started(script, clean, toy_path, "--no-learn", many)
     os.kill(process.pid, signal.SIGSTOP)
     try:
         second = run("ingest", tmp_path / "toy.jsonl", workspace=toy_path)
@@ -190,7 +196,7 @@ def test_a_second_writer_is_told_who_the_first_is_and_readers_go_on(
 def test_ctrl_c_keeps_what_was_acknowledged(
     script: str, clean: dict[str, str], empty_path: Path, many: Path
 ) -> None:
-    process = started(script, clean, empty_path, many)
+    process = started(script, clean, empty_path, "--no-learn", many)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -251,18 +257,7 @@ def test_stopping_the_learning_keeps_the_summary(
     script: str, clean: dict[str, str], empty_path: Path, many: Path
 ) -> None:
     pytest.importorskip("sklearn", reason="learning needs scikit-learn")
-    process = subprocess.Popen(
-        [script, "--workspace", str(empty_path), "ingest", str(many)],
-        env=clean,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stderr is not None
-    for said in process.stderr:
-        if said.startswith("learning how"):
-            break
+    process = started(script, clean, empty_path, many, until="learning how")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130

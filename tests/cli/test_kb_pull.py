@@ -32,38 +32,30 @@ def catalogue(publisher: Publisher, tmp_path: Path) -> Path:
     """A corpus of an archive, one of two files and one of one."""
     common = {"source": "https://github.com/someone/tables", "commit": "abc", "licence": "Apache-2.0"}
     path = tmp_path / "catalogue.yaml"
+    whole = {
+        "address": f"{publisher.address}tables.tar.gz",
+        "take": ["configs/*.json"],
+        "digest": digest_of(TABLES),
+    }
     entries = [
         {
             **common,
-            "id": "tables",
-            "title": "Tables of winners",
-            "reader": "vllm-fused-moe",
-            "rows": 2,
-            "bytes": sum(map(len, TABLES.values())),
-            "address": f"{publisher.address}tables.tar.gz",
-            "take": ["configs/*.json"],
-            "digest": digest_of(TABLES),
-        },
-        {
-            **common,
-            "id": "rows",
-            "title": "Measured rows",
-            "reader": "case-jsonl",
-            "rows": 2,
-            "bytes": sum(map(len, ROWS.values())),
-            "address": publisher.address,
-            "files": {name: sha256(content) for name, content in ROWS.items()},
-        },
-        {
-            **common,
-            "id": "more",
-            "title": "One more row",
-            "reader": "case-jsonl",
-            "rows": 1,
-            "bytes": sum(map(len, MORE.values())),
-            "address": publisher.address,
-            "files": {name: sha256(content) for name, content in MORE.items()},
-        },
+            **(
+                whole
+                if files is TABLES
+                else {"address": publisher.address, "files": {n: sha256(c) for n, c in files.items()}}
+            ),
+            "id": name,
+            "title": title,
+            "reader": reader,
+            "rows": len(files),
+            "bytes": sum(map(len, files.values())),
+        }
+        for name, title, reader, files in (
+            ("tables", "Tables of winners", "vllm-fused-moe", TABLES),
+            ("rows", "Measured rows", "case-jsonl", ROWS),
+            ("more", "One more row", "case-jsonl", MORE),
+        )
     ]
     path.write_text(yaml.safe_dump({"corpora": entries}))
     return path

@@ -62,11 +62,9 @@ def surroundings(desk: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.where)
-def test_every_command_runs_as_it_is_written(command: Command, desks: dict[str, Path]) -> None:
-    desk = desks[command.where.partition(":")[0]]
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command.text],
+def ran(words: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words,
         cwd=desk,
         env=surroundings(desk),
         capture_output=True,
@@ -74,6 +72,12 @@ def test_every_command_runs_as_it_is_written(command: Command, desks: dict[str, 
         check=False,
         timeout=LONGEST_S,
     )
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.where)
+def test_every_command_runs_as_it_is_written(command: Command, desks: dict[str, Path]) -> None:
+    desk = desks[command.where.partition(":")[0]]
+    done = ran(["bash", "-o", "pipefail", "-c", command.text], desk)
     if command.refusal:
         assert done.returncode == 2, done.stderr
         assert command.refusal in done.stderr.splitlines()
@@ -86,15 +90,7 @@ def test_every_command_runs_as_it_is_written(command: Command, desks: dict[str, 
 )
 def test_every_python_block_runs_as_it_is_written(place: int, desks: dict[str, Path]) -> None:
     desk = desks[PYTHON[place].page]
-    done = subprocess.run(
-        [sys.executable, "-c", PYTHON[place].text],
-        cwd=desk,
-        env=surroundings(desk),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LONGEST_S,
-    )
+    done = ran([sys.executable, "-c", PYTHON[place].text], desk)
     assert done.returncode == 0, done.stderr[-2000:]
 
 

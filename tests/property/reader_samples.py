@@ -10,6 +10,7 @@ import pytest
 
 from kg.errors import UnknownEntityError
 from kg.triples.names import ResolvedModel
+from tests.samples.optuna_database import SCHEMA
 from tests.samples.outputs import VLLM_SERVE
 
 
@@ -28,6 +29,7 @@ def parquet(rows: list[dict[str, object]]) -> bytes:
 def study() -> bytes:
     """A study with one trial, in the tables that Optuna has."""
     with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(SCHEMA)
         made.executescript(STUDY)
         return made.serialize()
 
@@ -134,15 +136,6 @@ metrics: [{column: Latency (ms), metric: latency, unit: ms}]
 """
 CHOICES = json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": [8, "wide", None]}})
 STUDY = """
-CREATE TABLE studies (study_id INTEGER, study_name TEXT);
-CREATE TABLE study_directions (direction TEXT, study_id INTEGER, objective INTEGER);
-CREATE TABLE study_user_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
-CREATE TABLE study_system_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
-CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER, state TEXT);
-CREATE TABLE trial_params (param_id INTEGER, trial_id INTEGER, param_name TEXT, param_value FLOAT,
-    distribution_json TEXT);
-CREATE TABLE trial_values (trial_id INTEGER, objective INTEGER, value FLOAT, value_type TEXT);
-CREATE TABLE trial_user_attributes (trial_id INTEGER, "key" TEXT, value_json TEXT);
 INSERT INTO studies VALUES (1, 'gemm_a100');
 INSERT INTO study_directions VALUES ('MINIMIZE', 1, 0);
 INSERT INTO study_user_attributes VALUES (1, 'hardware', '"A100"');

@@ -59,7 +59,7 @@ few = settings(max_examples=12, deadline=None, suppress_health_check=[HealthChec
 
 @few
 @runs
-def test_no_finding_costs_more_than_its_accounts(
+def test_no_finding_costs_more_than_its_accounts_and_no_loss_above_the_mark_is_without_one(
     tmp_path: Path, job: str, item: TracedMechanism, share: float, seed: int
 ) -> None:
     run = run_of(WORLDS[job], item, share, seed, tmp_path)
@@ -74,17 +74,6 @@ def test_no_finding_costs_more_than_its_accounts(
             if any(is_of(node, account) for node in chain)
         )
         assert lost_us <= most * (1 + 1e-6), (chain, lost_us, most)
-
-
-@few
-@runs
-def test_no_loss_above_the_mark_is_without_a_finding(
-    tmp_path: Path, job: str, item: TracedMechanism, share: float, seed: int
-) -> None:
-    run = run_of(WORLDS[job], item, share, seed, tmp_path)
-    if run is None:
-        return
-    found = diagnose(run, NETWORK, THRESHOLDS)
     for account, us in found.ledger.mean_us.items():
         if account.part in {FREE, EXPOSED} and us > SIGNIFICANT * found.ledger.mean_step_us:
             assert any(is_of(node, account) for chain, _ in names(found) for node in chain), account

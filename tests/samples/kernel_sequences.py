@@ -5,15 +5,8 @@ from dataclasses import replace
 from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.run import Profile, Rank
-from recommender.diagnosis.rank.view import KernelView, view_of
 
 PRODUCT = ("MatMulV3", "AI_CORE", 100.0, "4096,4096;4096,4096", "4096,4096")
-
-
-def kernel_view(rank: Rank) -> KernelView:
-    view = view_of(rank)
-    assert isinstance(view, KernelView)
-    return view
 
 
 def run(work: list[tuple[str, str, float, str, str]]) -> Profile:

@@ -5,23 +5,24 @@ import sqlite3
 from pathlib import Path
 
 CHOICES = json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": [16, "wide", None]}})
-
-
 WHOLE = json.dumps({"name": "IntDistribution", "attributes": {"low": 1, "high": 4, "step": 1, "log": False}})
+SCHEMA = """
+CREATE TABLE studies (study_id INTEGER, study_name TEXT);
+CREATE TABLE study_directions (direction TEXT, study_id INTEGER, objective INTEGER);
+CREATE TABLE study_user_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
+CREATE TABLE study_system_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
+CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER, state TEXT);
+CREATE TABLE trial_params (param_id INTEGER, trial_id INTEGER, param_name TEXT, param_value FLOAT,
+    distribution_json TEXT);
+CREATE TABLE trial_values (trial_id INTEGER, objective INTEGER, value FLOAT, value_type TEXT);
+CREATE TABLE trial_user_attributes (trial_id INTEGER, "key" TEXT, value_json TEXT);
+"""
 
 
 def database(path: Path) -> sqlite3.Connection:
     made = sqlite3.connect(path)
+    made.executescript(SCHEMA)
     made.executescript("""
-        CREATE TABLE studies (study_id INTEGER, study_name TEXT);
-        CREATE TABLE study_directions (direction TEXT, study_id INTEGER, objective INTEGER);
-        CREATE TABLE study_user_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
-        CREATE TABLE study_system_attributes (study_id INTEGER, "key" TEXT, value_json TEXT);
-        CREATE TABLE trials (trial_id INTEGER, number INTEGER, study_id INTEGER, state TEXT);
-        CREATE TABLE trial_params (param_id INTEGER, trial_id INTEGER, param_name TEXT, param_value FLOAT,
-            distribution_json TEXT);
-        CREATE TABLE trial_values (trial_id INTEGER, objective INTEGER, value FLOAT, value_type TEXT);
-        CREATE TABLE trial_user_attributes (trial_id INTEGER, "key" TEXT, value_json TEXT);
         INSERT INTO studies VALUES (1, 'gemm on a100');
         INSERT INTO study_directions VALUES ('MAXIMIZE', 1, 0);
         INSERT INTO study_user_attributes VALUES (1, 'hardware', '"A100"'), (1, 'kernel', '"gemm"'),

@@ -62,11 +62,6 @@ class ProfiledJob:
         return batch(self.device, self.kernels, products)
 
 
-def is_profile(rows: Sequence[Row]) -> bool:
-    """True if rows are kernels with shapes and times."""
-    return _form(rows) is not None
-
-
 def _form(rows: Sequence[Row]) -> Mapping[str, str] | None:
     columns = set(rows[0])
     return next((f for f in _FORMS if {f["kind"], f["time"], f["inputs"]} <= columns), None)

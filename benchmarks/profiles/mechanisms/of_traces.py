@@ -24,10 +24,6 @@ def _at(place: str, act: Callable[[Run, int], None]) -> Hook:
     return lambda run, step, where: act(run, step) if where == place else None
 
 
-def _at_each(place: str, pause: Callable[[Run], None]) -> Change:
-    return lambda world, cost, random: with_hook(world, _at(place, lambda run, step: pause(run)))
-
-
 def before_the_capture(world: World, cost: float, random: np.random.Generator) -> World:
     """The host copies a few bytes while the device still works at what was launched before the capture."""
 

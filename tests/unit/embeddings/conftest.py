@@ -1,6 +1,7 @@
 """A small hardware tree, real, and problems to place in it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -22,36 +23,21 @@ def fact(name: str, value: float) -> Fact:
     )
 
 
+def node(name: str, label: str, level: Level, broader: str | None = None, **more: Any) -> HardwareProfile:
+    return HardwareProfile(id=name, labels={"en": label}, level=level, broader=broader, **more)
+
+
+LARGE, SMALL = (fact("memory_bytes", 64e9),), (fact("memory_bytes", 1e9),)
 NODES = (
-    HardwareProfile(id="huawei", labels={"en": "Huawei"}, level=Level.VENDOR),
-    HardwareProfile(id="a2", labels={"en": "A2"}, level=Level.ARCHITECTURE, broader="huawei"),
-    HardwareProfile(id="ascend-910b", labels={"en": "910B"}, level=Level.FAMILY, broader="a2"),
-    HardwareProfile(
-        id="ascend-910b2",
-        labels={"en": "910B2"},
-        level=Level.DEVICE,
-        broader="ascend-910b",
-        facts=(fact("memory_bytes", 64e9),),
-    ),
-    HardwareProfile(
-        id="ascend-910b3",
-        labels={"en": "910B3"},
-        level=Level.DEVICE,
-        broader="ascend-910b",
-        facts=(fact("memory_bytes", 64e9),),
-    ),
-    HardwareProfile(
-        id="box-a2", labels={"en": "Box"}, level=Level.SERVER, broader="huawei", device="ascend-910b3"
-    ),
-    HardwareProfile(id="nvidia", labels={"en": "NVIDIA"}, level=Level.VENDOR),
-    HardwareProfile(
-        id="small",
-        labels={"en": "Small"},
-        level=Level.DEVICE,
-        broader="nvidia",
-        facts=(fact("memory_bytes", 1e9),),
-    ),
-    HardwareProfile(id="unknown-facts", labels={"en": "U"}, level=Level.DEVICE, broader="nvidia"),
+    node("huawei", "Huawei", Level.VENDOR),
+    node("a2", "A2", Level.ARCHITECTURE, "huawei"),
+    node("ascend-910b", "910B", Level.FAMILY, "a2"),
+    node("ascend-910b2", "910B2", Level.DEVICE, "ascend-910b", facts=LARGE),
+    node("ascend-910b3", "910B3", Level.DEVICE, "ascend-910b", facts=LARGE),
+    node("box-a2", "Box", Level.SERVER, "huawei", device="ascend-910b3"),
+    node("nvidia", "NVIDIA", Level.VENDOR),
+    node("small", "Small", Level.DEVICE, "nvidia", facts=SMALL),
+    node("unknown-facts", "U", Level.DEVICE, "nvidia"),
 )
 
 

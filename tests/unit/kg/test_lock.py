@@ -15,7 +15,7 @@ from kg.lock import WriterLock, network_file_system
 HOLD = """
 import sys, time
 from pathlib import Path
-from kg.lock import WriterLock, network_file_system
+from kg.lock import WriterLock
 lock = WriterLock(Path(sys.argv[1]), command="tunegraph ingest cases")
 print("held", flush=True)
 time.sleep(60)

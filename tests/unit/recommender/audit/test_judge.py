@@ -5,20 +5,10 @@ import pytest
 from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingKind, FindingLevel
-from kg.terms.conditions import FactValue
 from recommender.audit.audit import shipped_rules
-from recommender.audit.case import AuditCase, audit_case
-from recommender.audit.finding import SettingFinding
+from recommender.audit.case import audit_case
 from recommender.audit.judge import judge_settings
-
-
-def judged(
-    script: str, program: str = "vllm", version: str = "0.33.0", *, told: bool = True, **facts: FactValue
-) -> dict[str, SettingFinding]:
-    case = AuditCase(
-        settings=running_settings(script), program=program, version=version, is_told=told, facts=facts
-    )
-    return {item.rule: item for item in judge_settings(case, shipped_rules())}
+from tests.unit.recommender.audit.judged import judged
 
 
 def test_a_clean_script_has_no_finding() -> None:

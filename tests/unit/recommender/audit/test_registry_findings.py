@@ -1,21 +1,7 @@
 """What the registry of a release says of settings: misspelt, gone, not there yet, at odds."""
 
-from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingKind, FindingLevel
-from kg.terms.conditions import FactValue
-from recommender.audit.audit import shipped_rules
-from recommender.audit.case import AuditCase
-from recommender.audit.finding import SettingFinding
-from recommender.audit.judge import judge_settings
-
-
-def judged(
-    script: str, program: str = "vllm", version: str = "0.33.0", *, told: bool = True, **facts: FactValue
-) -> dict[str, SettingFinding]:
-    case = AuditCase(
-        settings=running_settings(script), program=program, version=version, is_told=told, facts=facts
-    )
-    return {item.rule: item for item in judge_settings(case, shipped_rules())}
+from tests.unit.recommender.audit.judged import judged
 
 
 def test_a_gap_between_two_releases_that_have_a_setting_is_none() -> None:

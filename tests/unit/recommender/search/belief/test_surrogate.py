@@ -14,11 +14,11 @@ W = np.array([0.5, 1.0])
 COVARIANCE = np.diag([0.25, 0.1])
 
 
-def process() -> PoolProcess:
+def process(points: int = len(F)) -> PoolProcess:
     return PoolProcess(
-        features=F,
+        features=F[:points],
         groups=np.arange(3),
-        basis=B,
+        basis=B[:points],
         weights=W,
         covariance=COVARIANCE,
         prior=KernelPrior.usual(3, 1.0),
@@ -55,14 +55,7 @@ def test_adding_one_by_one_is_conditioning_on_all() -> None:
 
 def test_a_larger_pool_and_a_look_agree() -> None:
     rows, y = np.array([1, 2, 5]), np.array([0.3, 0.1, 0.9])
-    small = PoolProcess(
-        features=F[:40],
-        groups=np.arange(3),
-        basis=B[:40],
-        weights=W,
-        covariance=COVARIANCE,
-        prior=KernelPrior.usual(3, 1.0),
-    )
+    small = process(40)
     small.condition(rows, y)
     whole = process()
     whole.condition(rows, y)
@@ -84,14 +77,7 @@ def test_going_back_undoes_what_was_added() -> None:
 
 
 def test_a_pool_that_grew_meanwhile_is_kept_when_going_back() -> None:
-    p = PoolProcess(
-        features=F[:50],
-        groups=np.arange(3),
-        basis=B[:50],
-        weights=W,
-        covariance=COVARIANCE,
-        prior=KernelPrior.usual(3, 1.0),
-    )
+    p = process(50)
     rows, y = np.array([3, 9, 20]), np.array([0.1, 1.3, 0.7])
     p.condition(rows, y)
     before = p.state()

@@ -17,31 +17,25 @@ def change(path: Path, sql: str) -> None:
         connection.execute(sql)
 
 
-def test_a_change_of_encoder_makes_all_vectors_again(
+@pytest.mark.parametrize(
+    ("sql", "is_told"),
+    [
+        ("UPDATE encoders SET hash = 'another'", False),  # those of the other encoder are all there
+        ("DELETE FROM vectors WHERE row = (SELECT max(row) FROM vectors)", True),
+    ],
+)
+def test_vectors_of_another_encoder_and_lost_ones_are_made_again_by_the_next_writer(
     empty_path: Path,
     cases: Callable[..., list[Case]],
     check_counts: CheckCounts,
     caplog: pytest.LogCaptureFixture,
+    sql: str,
+    is_told: bool,
 ) -> None:
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         editor.add_cases(cases(1, 2, 3))
-    change(empty_path, "UPDATE encoders SET hash = 'another'")
+    change(empty_path, sql)
     with Workspace.editor(empty_path, cache=empty_path):
         pass
-    assert "vectors are missing" not in caplog.text  # those of the other encoder are all there
-    check_counts(empty_path, rows=6, problems=3)
-
-
-def test_lost_vectors_are_made_again_by_the_next_writer(
-    empty_path: Path,
-    cases: Callable[..., list[Case]],
-    check_counts: CheckCounts,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    with Workspace.editor(empty_path, cache=empty_path) as editor:
-        editor.add_cases(cases(1, 2, 3))
-    change(empty_path, "DELETE FROM vectors WHERE row = (SELECT max(row) FROM vectors)")
-    with Workspace.editor(empty_path, cache=empty_path):
-        pass
-    assert "vectors are missing" in caplog.text
+    assert ("vectors are missing" in caplog.text) == is_told
     check_counts(empty_path, rows=6, problems=3)
