@@ -18,7 +18,7 @@ def mcp(
         typer.Option("--allow", help="Folder in which profiles may be read; may be repeated."),
     ] = None,
 ) -> None:
-    """Offer agents six reading tools over standard input (MCP).
+    """Offer agents seven reading tools over standard input (MCP).
 
     Example: tunegraph mcp --allow profiles
     """
