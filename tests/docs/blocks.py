@@ -1,7 +1,7 @@
 """Fenced blocks of the documentation, and the command lines in them.
 
-A line that no test can run carries its reason where a reader sees it: ``# not tested: REASON`` at its end, or as the
-first line of its block for all of it.
+A block that no test can run carries its reason in the line above, which a browser does not show:
+``<!-- untested: REASON -->``.
 """
 
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NOT_TESTED = re.compile(r"#\s*not tested: \S")
+UNTESTED = "<!-- untested: "
 
 _ROW = re.compile(r"\| .* \| `(tunegraph .*)` \|")
 _FENCE = re.compile(r"^```(\w*)\s*$")
@@ -26,17 +26,14 @@ class Block:
         line: Number of its first line.
         language: What its fence says.
         text: What is in it.
+        is_tested: Whether the line above it does not say otherwise.
     """
 
     page: str
     line: int
     language: str
     text: str
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether its first line does not say otherwise."""
-        return not NOT_TESTED.match(self.text)
+    is_tested: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +58,18 @@ class Command:
 
 def blocks(page: Path) -> Iterator[Block]:
     """All fenced blocks of a page."""
-    language, start, inside = "", 0, list[str]()
+    language, start, inside, above = "", 0, list[str](), ""
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         fence = _FENCE.match(line)
         if not start and fence:
             language, start, inside = fence[1], number + 1, []
         elif start and line.startswith("```"):
-            yield Block(page.name, start, language, "\n".join(inside))
-            start = 0
+            yield Block(page.name, start, language, "\n".join(inside), not above.startswith(UNTESTED))
+            start, above = 0, line
         elif start:
             inside.append(line)
+        else:
+            above = line
 
 
 def commands(block: Block) -> Iterator[Command]:
@@ -91,7 +90,7 @@ def commands(block: Block) -> Iterator[Command]:
         while block.language == "console" and at < len(lines) and not lines[at].startswith("$ "):
             shown.append(lines[at])
             at += 1
-        if text.strip() and not NOT_TESTED.search(text):
+        if text.strip():
             yield Command(f"{block.page}:{block.line + start}", text, tuple(shown))
 
 
