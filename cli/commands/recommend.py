@@ -195,7 +195,7 @@ def recommend(
         output.note("the workspace cannot be written to, so explain will not know these ids")
     elif not (as_json or form or space) and (answer.recommendations or answer.starts):
         # explain does not know the space
-        _say_next(answer, question.from_command or "", verbose=verbose)
+        _say_next(answer, question.from_command or "", verbose=verbose, is_written=bool(write and runs))
     _leave_if_nothing(answer, is_data=bool(form or as_json))
 
 
@@ -225,16 +225,16 @@ def _mapping(value: object) -> dict[str, object]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-def _say_next(answer: Answer, script: str, *, verbose: bool) -> None:
+def _say_next(answer: Answer, script: str, *, verbose: bool, is_written: bool) -> None:
     """Say what can be asked of the answer, and how its start is tested."""
     from recommender.answers.deploying.commands import test_of
 
     first = (answer.recommendations or answer.starts)[0]
     aside(f"Why: tunegraph explain {first.id}{'' if verbose else '; more: -v'}")
-    for start in answer.starts[:1] if verbose and not answer.engines else ():
-        is_tuned = answer.problem.workload.kind.value == "serving" and Path(script).is_file()
-        command = f"tunegraph tune {shlex.quote(script)}" if is_tuned else test_of(answer, start, PLACEHOLDER)
-        aside(f"To test it: {command}")
+    for start in answer.starts[:1] if (verbose or is_written) and not answer.engines else ():
+        is_tuned = Path(script).is_file() and Path(script).suffix not in {".yaml", ".yml", ".py"}
+        tune = f"tunegraph tune {shlex.quote(script)} --hardware {answer.problem.hardware.name}"
+        aside(f"To test it: {tune if is_tuned else test_of(answer, start, PLACEHOLDER)}")
 
 
 def _for_engine(raw: dict[str, object], answer: Answer, form: str) -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -114,6 +113,3 @@ def write_script(
         output.note(f"not written: {line}")
     if made.proof and made.diff:
         say(f"# {made.proof}")
-    if path != "-" and made.diff and from_command is not None and suffix not in {".yaml", ".yml", ".py"}:
-        control, treatment = (shlex.quote(f"bash {shlex.quote(one)}") for one in (from_command, path))
-        say(f"# test it: tunegraph ab run --control {control} --treatment {treatment} --metric NAME=PATH")

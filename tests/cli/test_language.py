@@ -15,7 +15,7 @@ QUESTION = ("--model", "千问3-32B", "--phase", "推理", "--hardware", "昇腾
 
 def test_a_plan_is_in_chinese_and_keeps_names_and_flags(run: Any) -> None:
     ran = run("recommend", *QUESTION, "--lang", "zh")
-    assert "起点（vllm-ascend" in ran.out
+    assert "起始配置（vllm-ascend" in ran.out
     assert "--tensor-parallel-size 4" in ran.out
     assert "原因：" in ran.err
     english = re.findall(r"\b(?:the|with|of|worth|fits)\b", re.sub(r"\(.*?\)|（.*?）|前提：.*", "", ran.out))

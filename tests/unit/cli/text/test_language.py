@@ -60,7 +60,7 @@ def test_english_stays_as_it_is() -> None:
         ("  # memory: 32 GB of each device", "  # 显存：每卡 32 GB"),
         (
             "Start with vllm 0.18: TP 4, 954 tokens/s (534 to 1,702); modelled at 8 requests at once",
-            "起点（vllm 0.18）：TP 4, 954 tokens/s（534 至 1,702）; 建模：并发 8 个请求",
+            "起始配置（vllm 0.18）：TP 4, 954 tokens/s（534 至 1,702）; 建模：并发 8 个请求",
         ),
         ("Or TP 2 at 20 ms; DP 2 at 30 ms", "备选 TP 2：20 ms; DP 2：30 ms"),
         ("Not here: KEY (1 is the default of vllm 0.1); a (it is set already)",
