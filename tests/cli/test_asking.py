@@ -262,18 +262,9 @@ def test_learning_from_rewards_is_told_its_engine_beside_its_update(run: Any, tm
     assert "actor_rollout_ref.actor.use_dynamic_bsz" not in values  # it counts samples
     script.write_text(f"{ROLLED} actor_rollout_ref.actor.strategy=megatron")
     assert "Megatron backend is read, but" in run(*asked).err
-    rl = (
-        "recommend",
-        "--model",
-        "qwen3-32b",
-        *TRAINED[2:4],
-        "--hardware",
-        "910b3",
-        "--count",
-        "32",
-        "--json",
-    )
-    made = run(*rl, "--software", "mindspeed-rl", "--shape", "seq_len=8192").json["start"]["settings"]
+    rl = ("recommend", "--model", "qwen3-32b", *TRAINED[2:4], "--software", "mindspeed-rl", "--json")
+    ran = run(*rl, "--hardware", "910b3", "--count", "32", "--shape", "seq_len=8192")
+    made = ran.json["start"]["settings"]
     told = {item["key"]: item["value"] for item in made}
     assert told["generate_config.offload_train_optimizer"] is True
     assert told["rl_config.actor_resource.num_npus"] == 32

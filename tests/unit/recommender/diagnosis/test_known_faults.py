@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.diagnosis.known_faults import WordIndex
+from recommender.diagnosis.known_faults import KnownFaults, WordIndex
 from recommender.diagnosis.statements import compile_pattern
 
 T = TypeVar("T")
@@ -68,3 +68,7 @@ def test_no_line_that_an_expression_finds_is_passed_over(parts: list[str], befor
     line = before + pattern.replace("{n}", "12").replace("\u2026", "some words").upper() + behind
     if re.compile(compile_pattern(pattern).pattern, re.IGNORECASE).search(line):
         assert found([(pattern, 1)], line) == [1]
+
+
+def test_a_word_of_codes_that_are_not_known_is_passed_over() -> None:
+    assert KnownFaults(()).codes_in(b"NVRM: Xid (PCI:0000:41:00): 79, error code 507046\n") == {}
