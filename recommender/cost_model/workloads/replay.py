@@ -10,12 +10,14 @@ are alike and taken together. Arrays run over engines; all configurations see th
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.terms.metrics import PERCENTILES
 
+Number = TypeVar("Number", np.bool_, np.float64)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -100,7 +102,7 @@ class _Replay:
     def __init__(self, asked: Scheduled, member: Ints, groups: Ints, place: Ints) -> None:
         n = len(member)
         self.asked, self.groups, self.place, self.rows = asked, groups, place, np.arange(n)
-        self.open, self.never = asked.rate > 0, np.full(n, np.inf)
+        self.open = asked.rate > 0
         self.is_open = bool(np.any(self.open))
         total = np.ceil(asked.users * asked.in_step - LEAST_TOKENS)  # some of the engines have a user more
         self.users = np.floor(total / asked.in_step) + (member < total % asked.in_step)
@@ -131,7 +133,7 @@ class _Replay:
         is_tight = bool(np.any(asked.cache < longest * self.ends.shape[1]))
         self.preempted = np.zeros(len(rows), dtype=bool)
         for _ in range(EVENTS * self.most):
-            goes = self._any(self.answered < self.wanted)
+            goes = self._most(self.answered < self.wanted)
             if not np.any(goes):
                 break
             preempted = self._preempt() if is_tight else np.zeros(len(rows), dtype=bool)
@@ -150,7 +152,7 @@ class _Replay:
             )
             comes = self._next()
             steps = self._alike(running, prefills, seen, unit, space, comes)
-            idle = ~self._any(busy)
+            idle = ~self._most(busy)
             until = np.where(idle & np.isfinite(comes), comes, self.now + steps * unit)
             self.now = np.where(goes, until, self.now)
             made = np.where((running > 0) & goes, np.where(prefills, asked.mixed, steps), 0.0)
@@ -189,6 +191,7 @@ class _Replay:
         return self.held + self.asked.tokens * self.step * self.running + self._partial()
 
     def _partial(self) -> Floats:
+        """Of a prompt that is half prefilled, the tokens that are."""
         done = np.where(self.begun > 0, self.prompts[self.rows, self.begun - 1], 0.0)
         return np.maximum(self.filled - done, 0.0)
 
@@ -291,19 +294,15 @@ class _Replay:
     def _next(self) -> Floats:
         """When the next request comes; never where users wait."""
         if not self.is_open:
-            return self.never
+            return np.full(len(self.rows), np.inf)
         comes = self.sent[self.rows, np.minimum(self.came, self.most - 1)]
         return -self._most(np.where(self.open & np.isfinite(comes), -comes, -np.inf))
 
-    def _most(self, values: Floats) -> Floats:
+    def _most(self, values: NDArray[Number]) -> NDArray[Number]:
+        """The largest of the engines in step, of each; of truths whether any is."""
         if len(self.groups) == len(self.rows):
             return values
         return np.asarray(np.maximum.reduceat(values, self.groups)[self.place])
-
-    def _any(self, values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        if len(self.groups) == len(self.rows):
-            return values
-        return np.asarray(np.logical_or.reduceat(values, self.groups)[self.place])
 
     def figures(self) -> dict[str, Floats]:
         """Quantiles of the measured requests of each configuration, and their pace."""
@@ -346,10 +345,8 @@ def _arrivals(asked: Scheduled, member: Ints, most: int) -> Floats:
     gaps = np.random.default_rng(1).exponential(size=most * int(turns.max()))
     at = np.cumsum(gaps)
     places = np.arange(most) * turns[:, None].astype(np.int64) + member[:, None]
-    window = (MEASURED_AT_A_RATE * turns).astype(np.int64)  # its mean gap is that of the rate
-    each = (
-        np.maximum(asked.rate, 1e-12) * turns / asked.engines * at[np.minimum(window, len(at)) - 1] / window
-    )
+    window = (min(MEASURED_AT_A_RATE, most) * turns).astype(np.int64)  # its mean gap is that of the rate
+    each = np.maximum(asked.rate, 1e-12) * turns / asked.engines * at[window - 1] / window
     return np.where(asked.rate[:, None] > 0, at[places] / each[:, None], np.nan)
 
 

@@ -18,7 +18,7 @@ from recommender.cost_model.settings.drafts import tokens_a_step
 from recommender.cost_model.settings.plans import CHOICES
 from recommender.cost_model.workloads.launching import come_together, room_of
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
-from recommender.cost_model.workloads.replay import Scheduled, replayed
+from recommender.cost_model.workloads.replay import LEAST_MEASURED, Scheduled, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +32,8 @@ LEAST_S = 1e-9
 """Of a pass that costs a step nothing: what prefills it is read and launched for the decode step anyway."""
 MOST_REPLAYED, MOST_USERS, MOST_IN_STEP = 256, 1024, 8
 """Configurations that are replayed, those with most throughput, their users, engines in step: a choice."""
+MOST_TURNS = 4096
+"""Steps that prefill what is sent and measured, of a configuration that is replayed: .1 ms each; a choice."""
 ROUNDS = 12
 """After which the number of running requests stands still."""
 
@@ -165,15 +167,13 @@ def serving_flow(
     seen = {"ttft_s": ttft, "tpot_s": tpot, **tails}
     waiting = np.where(s["concurrency"] > 0, s["concurrency"] / dp, batch)
     users = np.where(rate > 0, np.ceil(running), waiting)
-    some, rows = _replays(
-        s, users, in_step * np.ones_like(dp), np.where(~apart & (pp <= 1) & (load < 1), output, 0)
-    )
+    is_open = ~apart & (pp <= 1) & (load < 1)
+    some, rows = _replays(s, plan, users, in_step * np.ones_like(dp), np.where(is_open, output, 0))
     if len(rows):
         token_s = np.maximum(busy_s / passes - base_s, LEAST_S) * passes / plan.fresh
         times_s = (base_s, (step_s - base_s) / batch, token_s)
-        seen, output = _with_replay(
-            seen, output, s, plan, (users, some, np.asarray(in_step) > 1), times_s, rows
-        )
+        sharing = (users, some, np.asarray(in_step) > 1)
+        seen, output = _with_replay(seen, output, s, plan, sharing, times_s, rows)
     return output, {
         **seen,
         "first_s": first_s,
@@ -184,11 +184,13 @@ def serving_flow(
         "prefill_share": busy_s / (busy_s + steps * step_s),
         "load": load,
         "tokens_per_step": plan.tokens,
-        "request_s": seen["ttft_s"] + produced * tpot,
+        "request_s": seen["ttft_s"] + produced * seen["tpot_s"],
     }
 
 
-def _replays(s: Columns, users: Floats, in_step: Floats, output: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def _replays(
+    s: Columns, plan: StepPlan, users: Floats, in_step: Floats, output: Floats
+) -> tuple[Floats, NDArray[np.int64]]:
     """Engines in step that a replay takes, and the configurations that are replayed: the best by output.
 
     Engines of equal requests do alike, so that one stands for all.
@@ -197,7 +199,9 @@ def _replays(s: Columns, users: Floats, in_step: Floats, output: Floats) -> tupl
     wide = np.minimum(np.maximum(np.round(in_step), 1.0), MOST_IN_STEP)
     some = np.where(is_alike & (users == np.round(users)), 1.0, wide)
     sent = np.maximum(users, 1.0) * some
-    loop = np.nonzero((output > 0) & (sent <= MOST_USERS))[0]
+    turns = np.where(s["chunk"] > 0, np.ceil(plan.fresh / plan.room), 1.0)
+    turns *= users + np.maximum(users, LEAST_MEASURED)
+    loop = np.nonzero((output > 0) & (sent <= MOST_USERS) & (turns <= MOST_TURNS))[0]
     best = loop[np.argsort(-output[loop], kind="stable")[:MOST_REPLAYED]]
     return some, best[: max(1, int(np.searchsorted(np.cumsum(sent[best]), MOST_USERS * 2)))]
 
@@ -237,7 +241,7 @@ def _with_replay(
     }
     found = replayed(Scheduled(**{name: values[rows] for name, values in asked.items()}))
     is_open = s["request_rate"][rows] > 0
-    other = np.broadcast_to(waits, users.shape)[rows] & ~is_open | (found["preempted"] > 0)
+    other = (np.broadcast_to(waits, users.shape)[rows] | (found["preempted"] > 0)) & ~is_open
     mean, replaced = seen["tpot_s"], {name: values.copy() for name, values in seen.items()}
     for name in seen:
         said = found[name] if name.startswith("ttft") else found[name] / plan.tokens[rows]

@@ -60,6 +60,8 @@ def test_requests_at_a_rate_wait_for_the_end_of_a_step_and_for_one_another() -> 
 def test_engines_that_share_a_rate_get_their_part_of_it() -> None:
     one, four = (replayed(load(rate=4.0, engines=engines)) for engines in (1.0, 4.0))
     assert four["ttft_p99_s"] < one["ttft_p99_s"]
+    for engines in (1.0, 2.0, 8.0, 100.0):
+        assert replayed(load(rate=2 * engines, engines=engines))["pace"] == pytest.approx(2, rel=0.1)
 
 
 def test_engines_in_step_wait_for_the_one_that_prefills() -> None:
