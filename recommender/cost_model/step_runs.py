@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kg.errors import CaseFormatError, Fault, InputError, TuningError
 from recommender.cost_model.anchors import UNANCHORED, MeasuredStep
 from recommender.cost_model.estimate import estimate_question, step_key
-from recommender.cost_model.operators.kinds import Operators, shipped
+from recommender.cost_model.operators.kinds import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -127,7 +127,6 @@ def measured_steps(
     *,
     name: str,
     site: str = "",
-    operators: Operators | None = None,
 ) -> tuple[MeasuredStep, ...]:
     """Runs beside their physics.
 
@@ -136,12 +135,11 @@ def measured_steps(
         question_of: Looks up what a run is of.
         name: Of the file, for messages.
         site: Who measured.
-        operators: Calibrated operators; the shipped ones if None.
 
     Raises:
         InputError, MissingFactError: A run cannot be estimated; the message says which.
     """
-    plain = replace(operators or shipped(), anchors=UNANCHORED)
+    plain = replace(shipped(), anchors=UNANCHORED)
     found = []
     for place, run in enumerate(runs, start=2):
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -58,3 +59,24 @@ class PlanSetting(JsonNoun):
         if self.where is SettingPlace.ENV:
             return self.key
         return self.key.lstrip("-").replace("-", "_")
+
+
+def settings_by_key(
+    values: Mapping[str, Value],
+    origin: Origin = Origin.COST_MODEL,
+    source: str = "",
+    place: SettingPlace = SettingPlace.YAML,
+    file: str = "",
+) -> list[PlanSetting]:
+    """Settings of a plan by key: with dashes a flag, else at the place that is told."""
+    return [
+        PlanSetting(
+            where=SettingPlace.FLAG if key.startswith("-") else place,
+            key=key,
+            value=value,
+            origin=origin,
+            source=source,
+            file=file,
+        )
+        for key, value in values.items()
+    ]

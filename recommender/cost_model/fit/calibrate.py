@@ -80,23 +80,20 @@ def predict_left_out(
     return predicted
 
 
-def calibrate(
-    files: Sequence[Path], target: Path, *, on: date, device: Device | None = None, quick: bool = False
-) -> Operators:
+def calibrate(files: Sequence[Path], target: Path, *, on: date, quick: bool = False) -> Operators:
     """Fit every kind that the files hold and write the constants.
 
     Args:
         files: CSV files, or folders of them.
         target: Folder for ``constants.json`` and one array file per kind.
         on: Date to store.
-        device: The measured device; the reference device if None.
         quick: Fewer folds and iterations.
 
     Raises:
         InputError: No file holds a table of a known kind.
         CaseFormatError: A table has faults.
     """
-    where = device if device is not None else reference_device()
+    where = reference_device()
     paths = [path for given in files for path in (sorted(given.glob("*.csv")) if given.is_dir() else [given])]
     fitted: dict[str, CalibratedOperator] = {}
     for path in paths:

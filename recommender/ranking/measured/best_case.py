@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.terms.meanings import kind_of
 from kg.terms.purposes import Purpose, plain_key, purpose
-from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -55,15 +55,8 @@ def case_settings(
         if plain_key(taken.setting.key) in gone:
             continue
         if purpose(name) is Purpose.TUNING and kind_of(name) not in _OF_LOAD:
-            found.append(
-                PlanSetting(
-                    where=taken.setting.place,
-                    key=taken.setting.key,
-                    value=value,
-                    origin=Origin.CASE,
-                    source=run.source,
-                )
-            )
+            given = {taken.setting.key: value}
+            found += settings_by_key(given, Origin.CASE, run.source, taken.setting.place)
     return found
 
 

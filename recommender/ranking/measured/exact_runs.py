@@ -19,7 +19,7 @@ from recommender.cost_model.facts.device import precision
 from recommender.cost_model.measured.step_place import lengths_of
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.step_runs import METRICS, RATES, TIMES
-from recommender.ranking.measured.runs import devices_of, framework_of
+from recommender.ranking.measured.runs import devices_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -137,7 +137,7 @@ def exact_runs(
         for trial, value in _timed(row, problem, reader, objective):
             told = translate(trial.configuration, asked.phase).settings
             stated = problem.workload.precision or str(told.get("precision", ""))
-            engine = framework_of(problem, trial)
+            engine = reader.engine(problem, trial)
             load = _load(problem, trial.configuration)
             layout = _layout(trial.configuration, engine or asked.engine, asked)
             if (

@@ -113,6 +113,13 @@ class RunReader:
         """The cases of a problem, best first."""
         return self._trials.rows(row.id, MOST)
 
+    def engine(self, problem: Problem, trial: Trial) -> str:
+        """The engine of a case, as its problem, its software or its configuration names it."""
+        named = framework_id(str(trial.configuration.get("framework", "")))
+        engine = engine_of(problem.software)[0] or engine_of(trial.software)[0] or named
+        is_ascend = "huawei" in self._tree.path(problem.hardware.name)
+        return ON_ASCEND.get(engine, engine) if is_ascend else engine
+
     def problem(self, row: ProblemRow) -> Problem | None:
         """The problem of a row; None where the graph has none."""
         if row.id not in self._problems:
@@ -160,7 +167,7 @@ class RunReader:
                 continue
             settings = _divided(question, problem, trial.configuration, dict(told))
             if settings is not None:
-                engine = replace(question, engine=framework_of(problem, trial), version="")
+                engine = replace(question, engine=self.engine(problem, trial), version="")
                 yield engine, (problem.id, trial, settings)
 
     def _layers(self, name: str) -> int | None:
@@ -318,13 +325,6 @@ def devices_of(problem: Problem, configuration: Configuration, told: Mapping[str
         return problem.hardware.count
     names = ("tensor_parallel", "pipeline_parallel", "data_parallel", "context_parallel")
     return max(1, math.prod(size for name in names if isinstance(size := told.get(name), int)))
-
-
-def framework_of(problem: Problem, trial: Trial) -> str:
-    """The engine of a case, as its problem, its software or its configuration names it."""
-    named = framework_id(str(trial.configuration.get("framework", "")))
-    engine = engine_of(problem.software)[0] or engine_of(trial.software)[0] or named
-    return ON_ASCEND.get(engine, engine) if problem.hardware.name.startswith("ascend-") else engine
 
 
 def framework_id(name: str) -> str:

@@ -22,7 +22,7 @@ from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.drafting import DRAFT_MODEL, draft_head
 from recommender.ranking.starts.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import batches, missed
-from recommender.ranking.starts.writing import typed
+from recommender.ranking.starts.writing import planned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -210,17 +210,7 @@ def of_recipes(
     """Settings that some recipes have, and no strategy of the graph is about; None if they are to lose."""
     share = max(item.share for item in items)
     first = items[0]
-    settings = tuple(
-        PlanSetting(
-            where=item.where,
-            key=item.key,
-            value=item.value if item.where is SettingPlace.ENV else typed(item.value),
-            origin=Origin.RECIPE,
-            source=item.first.source.url,
-            agreement=item.share,
-        )
-        for item in items
-    )
+    settings = tuple(planned(item, item.value) for item in items)
     configuration = Settings({item.key.lstrip("-"): item.value for item in settings})
     result = priced_as(problem.objective, problem.workload.kind)
     change_of = simulated(question, configuration, result) if result else UNSAID

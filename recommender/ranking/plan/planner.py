@@ -24,7 +24,7 @@ from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
-from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 from recommender.ranking.start import without_promises
 from recommender.ranking.starts.recipes.agreement import carrier
 
@@ -72,9 +72,7 @@ def undoing(
             continue
         setting = release.look_up(item.key, suggest=False).setting
         if setting is not None and setting.negation:
-            found.append(
-                PlanSetting(where=item.where, key=setting.negation, value=None, origin=Origin.CURRENT)
-            )
+            found += settings_by_key({setting.negation: None}, Origin.CURRENT)
     return tuple(found)
 
 
@@ -322,15 +320,8 @@ def _completed(one: Change, needed: Settings, release: ReleaseSettings) -> Chang
     for key, value in needed.items():
         setting = release.look_up(key, suggest=False).setting
         if setting is not None:
-            added.append(
-                PlanSetting(
-                    where=setting.place,
-                    key=setting.key,
-                    value=value,
-                    origin=Origin.KNOWLEDGE,
-                    source=setting.source,
-                )
-            )
+            given = {setting.key: value}
+            added += settings_by_key(given, Origin.KNOWLEDGE, setting.source, setting.place)
     if not added:
         return one
     configuration = Settings({**one.configuration, **{item.name: item.value for item in added}})

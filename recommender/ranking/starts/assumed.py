@@ -11,8 +11,8 @@ from kg.terms.dialects import spelt
 from kg.terms.meanings import OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
 from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
-from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.layout_flags import FIELDED, MEGATRON, VLLM, flag_settings, spelt_settings
+from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
+from recommender.ranking.starts.layout_flags import FIELDED, MEGATRON, VLLM, spelt_settings
 from recommender.ranking.starts.lengths import PAGE, longest
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def assumed_settings(
         facts = {name: value for name, value in facts.items() if told and name == "precision"}
     is_wide = facts.get("precision") == "fp8" and framework in MEGATRON - FIELDED
     rest = {"--bf16": True} if is_wide else {}  # what is not computed in eight bits
-    return spelt_settings(facts, framework, copies=layout.dp) + flag_settings(rest)
+    return spelt_settings(facts, framework, copies=layout.dp) + settings_by_key(rest)
 
 
 def one_queue(
@@ -75,11 +75,7 @@ def one_queue(
     is_checked = situation.framework.id in MEGATRON - FIELDED and not situation.facts.get("has_fp4")
     if not is_checked or not is_divided or is_told:
         return []
-    return [
-        PlanSetting(
-            where=SettingPlace.ENV, key=_QUEUES, value="1", origin=Origin.KNOWLEDGE, source=_CHECKED_BY
-        )
-    ]
+    return settings_by_key({_QUEUES: "1"}, Origin.KNOWLEDGE, _CHECKED_BY, SettingPlace.ENV)
 
 
 def untold(program: str, name: str, value: Value, fact: str) -> InputError:

@@ -17,7 +17,7 @@ from kg.terms.purposes import Purpose, purpose
 from kg.terms.setting_conflicts import broken_conflicts, cure
 from kg.terms.successors import successors
 from recommender.ranking.paste import COMMANDS, carrying_flag, flag_objects, pasted, value_words
-from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting
+from recommender.ranking.plan_setting import FIELDS, Origin, settings_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kg.nouns.look_up import LookUp
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
+    from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.situation import StartSituation
 
@@ -167,7 +168,7 @@ def _without_conflicts(
             if needed is None:
                 continue
             if _is_decided(own[-1].key):
-                kept.append(_needed(*needed))
+                kept += settings_by_key(dict([needed]), Origin.KNOWLEDGE)
             elif _is_decided(needed[0]) or _breaks(needed, kept, release):
                 kept.remove(own[-1])
                 said.append(f"{own[-1].key} is left out: this release refuses {conflict}")
@@ -195,11 +196,6 @@ def _breaks(needed: tuple[str, Value], settings: Sequence[PlanSetting], release:
     now = {item.key: item.value for item in settings}
     before = broken_conflicts(release, now)
     return any(one not in before for one in broken_conflicts(release, {**now, needed[0]: needed[1]}))
-
-
-def _needed(key: str, value: Value) -> PlanSetting:
-    """What a release asks for beside what was decided."""
-    return PlanSetting(where=SettingPlace.FLAG, key=key, value=value, origin=Origin.KNOWLEDGE)
 
 
 def _raised(settings: Sequence[PlanSetting], conflict: str) -> PlanSetting | None:

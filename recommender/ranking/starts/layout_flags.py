@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kg.nouns.layout import ParallelLayout
-from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from kg.terms.dialects import DEGREES, spelt
 from kg.terms.meanings import settings_of, stated_anyway
 from recommender.cost_model.layout_domain import WHOLE
-from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
 FIELDED = frozenset({"megatron-bridge", "mindspeed-rl"})
@@ -59,7 +58,7 @@ def layout_settings(
         if fact in anyway or is_split or (fact == "dp_attention" and layout.dp_attention):
             made += spelt_settings({fact: sizes[fact]}, framework, release, origin, source)
     uneven = _uneven(layout, framework, int(layers or 0)) if framework in MEGATRON else {}
-    return made + flag_settings(uneven, origin, source)
+    return made + settings_by_key(uneven, origin, source)
 
 
 def spelt_settings(
@@ -83,21 +82,9 @@ def spelt_settings(
     """
     found = [spelt(fact, framework, release, value, copies=copies) for fact, value in facts.items()]
     return [
-        PlanSetting(where=place, key=key, value=to, origin=origin, source=source, file=one.file)
+        item
         for one, value in filter(None, found)
-        for key, to in {one.key: value, **one.beside}.items()
-        for place in (SettingPlace.FLAG if key.startswith("-") else one.place,)
-    ]
-
-
-def flag_settings(
-    flags: Mapping[str, Value], origin: Origin = Origin.COST_MODEL, source: str = ""
-) -> list[PlanSetting]:
-    """Flags as settings; a name without dashes is a field."""
-    return [
-        PlanSetting(where=place, key=key, value=value, origin=origin, source=source)
-        for key, value in flags.items()
-        for place in (SettingPlace.FLAG if key.startswith("-") else SettingPlace.YAML,)
+        for item in settings_by_key({one.key: value, **one.beside}, origin, source, one.place, one.file)
     ]
 
 

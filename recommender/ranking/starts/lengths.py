@@ -11,13 +11,14 @@ from kg.nouns.setting import SettingPlace
 from recommender.cost_model.layout_domain import fullest
 from recommender.cost_model.settings.plans import PHASES, SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
-from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.plan_setting import settings_by_key
 
 if TYPE_CHECKING:
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.cost_model.question import Question
+    from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.starts.situation import StartSituation
 
 PAGE = 1024
@@ -103,13 +104,9 @@ def stretched_positions(situation: StartSituation, release: ReleaseSettings | No
     values: dict[str, Value] = {
         "rope_type": "yarn", "factor": factor, "original_max_position_embeddings": most,
     }  # fmt: skip
-    return [
-        PlanSetting(
-            where=SettingPlace.JSON, key=f"{carrier}.{name}", value=value, origin=Origin.COST_MODEL,
-            source="the stated lengths are beyond the model's own",
-        )
-        for name, value in values.items()
-    ]  # fmt: skip
+    fields = {f"{carrier}.{name}": value for name, value in values.items()}
+    why = "the stated lengths are beyond the model's own"
+    return settings_by_key(fields, source=why, place=SettingPlace.JSON)
 
 
 def _needed(situation: StartSituation) -> float | None:

@@ -61,27 +61,30 @@ class Rollout:
     moved: tuple[str, ...]
 
 
-def with_rollout(
-    settings: list[PlanSetting], situation: StartSituation, question: Question, option: PricedStep
-) -> tuple[list[PlanSetting], list[PlanSetting]]:
-    """The settings of a start whose model writes answers, and what it is told of those.
+def in_one_count(settings: list[PlanSetting], situation: StartSituation) -> tuple[list[PlanSetting], bool]:
+    """The settings that count samples one way, as what runs now does, and whether it packs them by tokens."""
+    program = situation.framework.id
+    now = statement(situation.current or {}, program).facts
+    facts = {item.key: one.fact for item in settings if (one := meaning_of(item.key, program)) is not None}
+    is_packed = "packed" in now or ("micro_batch" not in now and "packed" in facts.values())
+    other = "micro_batch" if is_packed else "packed"
+    return [item for item in settings if facts.get(item.key) != other], is_packed
 
-    Samples are packed up to a number of tokens, or counted: of the two that which runs now.
+
+def rollout_settings(
+    situation: StartSituation, question: Question, option: PricedStep, *, is_packed: bool
+) -> list[PlanSetting]:
+    """What a start is told of the engine that writes answers, and of the passes beside the update.
 
     Args:
-        settings: Of the start, what recipes agree on among them.
         situation: What is asked, with what runs now.
         question: What training is priced by.
         option: How it is divided.
+        is_packed: Whether samples are packed up to a number of tokens.
     """
     program, now = situation.framework.id, statement(situation.current or {}, situation.framework.id).facts
-    of_settings = {item.key: meaning_of(item.key, program) for item in settings}
-    is_counted = "micro_batch" in now and "packed" not in now
-    is_packed = not is_counted and "packed" in {one.fact for one in of_settings.values() if one}
-    other = "packed" if is_counted else "micro_batch" if is_packed else ""
-    kept = [item for item in settings if (one := of_settings[item.key]) is None or one.fact != other]
     facts = dict(_facts(question, option, now, is_packed=is_packed))
-    return kept, spelt_settings(facts, program, situation.framework.version)
+    return spelt_settings(facts, program, situation.framework.version)
 
 
 def _facts(

@@ -9,14 +9,15 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
 from kg.terms.meanings import table
 from kg.terms.purposes import plain_key
-from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.layout_flags import VLLM, flag_settings, spelt_settings
+from recommender.ranking.plan_setting import Origin, settings_by_key
+from recommender.ranking.starts.layout_flags import VLLM, spelt_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
+    from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.starts.situation import StartSituation
 
 FIRST_SERVER = "FIRST_SERVER_IP"
@@ -50,50 +51,43 @@ def server_settings(
     """
     servers = int(situation.number("nodes") or 1)
     told: dict[str, Value] = {}
-    flags: dict[str, Value] = {}
-    fields: dict[str, Value] = {}
+    found: dict[str, Value] = {}
     if framework in VLLM:
         if servers > 1 and layout.dp % servers == 0:
             told["dp_local"] = layout.dp // servers
-            flags |= {
+            found = {
                 "--data-parallel-address": FIRST_SERVER,
                 "--data-parallel-rpc-port": DATA_PARALLEL_PORT,
             }
         if situation.phase in TRANSFER_PORTS and transfers:
             sizes = f"{_TRANSFER}.kv_connector_extra_config.{situation.phase}"
-            fields = {
+            found |= {
                 f"{_TRANSFER}.kv_port": str(TRANSFER_PORTS[situation.phase]),
                 f"{sizes}.tp_size": layout.tp,
                 f"{sizes}.dp_size": layout.dp,
             }
     elif framework == "sglang" and servers > 1:
         told["nodes"] = servers
-        flags |= {"--node-rank": RANK, "--dist-init-addr": f"{FIRST_SERVER}:{INIT_PORT}"}
-    made = spelt_settings(told, framework, origin=Origin.KNOWLEDGE) + flag_settings(flags, Origin.KNOWLEDGE)
-    made = [item for item in made if not situation.written(item.name)]  # the script has its own
-    return made + [
-        PlanSetting(where=SettingPlace.JSON, key=key, value=value, origin=Origin.KNOWLEDGE)
-        for key, value in fields.items()
-    ]
+        found = {"--node-rank": RANK, "--dist-init-addr": f"{FIRST_SERVER}:{INIT_PORT}"}
+    made = spelt_settings(told, framework, origin=Origin.KNOWLEDGE)
+    made += settings_by_key(found, Origin.KNOWLEDGE, place=SettingPlace.JSON)
+    return [item for item in made if not situation.written(item.name)]  # the script has its own
 
 
 def role_settings(
     situation: StartSituation, framework: str, settings: Iterable[PlanSetting]
-) -> Iterator[PlanSetting]:
+) -> list[PlanSetting]:
     """What tells an engine its part where prefill and decode are apart, as far as nothing says it yet."""
     roles = table("launches")["programs"].get(framework, {}).get("roles", {})
     if situation.phase not in roles:
-        return
+        return []
     hardware = situation.facts.get("hardware", ())
-    makers = hardware if isinstance(hardware, frozenset) else ()
     told = dict(roles[situation.phase])
-    for maker in makers:
+    for maker in hardware if isinstance(hardware, frozenset) else ():
         told |= roles.get(maker, {})
     present = {plain_key(item.key) for item in settings}
-    for key, value in told.items():
-        where = SettingPlace.FLAG if key.startswith("-") else SettingPlace.JSON
-        if plain_key(key) not in present:
-            yield PlanSetting(where=where, key=key, value=value, origin=Origin.KNOWLEDGE)
+    lacking = {key: value for key, value in told.items() if plain_key(key) not in present}
+    return settings_by_key(lacking, Origin.KNOWLEDGE, place=SettingPlace.JSON)
 
 
 def with_own_sizes(

@@ -15,7 +15,7 @@ from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.measured.best_case import case_settings, runs_of
 from recommender.ranking.model_traits import accuracy_in
 from recommender.ranking.paste import OVERRIDING, UNNAMED
-from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting
+from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting, settings_by_key
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings, one_queue, untold
 from recommender.ranking.starts.draft import IN_THE_START
@@ -25,7 +25,7 @@ from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, expecte
 from recommender.ranking.starts.lengths import longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
-from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, with_rollout
+from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
 from recommender.ranking.starts.screening import SIXTEEN_BIT
 from recommender.ranking.starts.server_flags import (
     role_settings,
@@ -145,9 +145,12 @@ def _with_rollout(
 ) -> list[PlanSetting]:
     """The settings with those of the engine that writes answers, where a program has one."""
     framework = draft.situation.framework.id
-    if chosen is None or draft.question is None or framework not in ROLLED:
+    if framework not in ROLLED:
         return settings
-    kept, rolled = with_rollout(settings, draft.situation, draft.question, chosen.option)
+    kept, is_packed = in_one_count(settings, draft.situation)
+    if chosen is None or draft.question is None:
+        return kept
+    rolled = rollout_settings(draft.situation, draft.question, chosen.option, is_packed=is_packed)
     stated = statement({item.key: item.value for item in rolled}, framework).facts
     draft.notes += [] if "rollout_tensor" in stated or draft.is_divided_anew else [NO_ENGINE]
     return kept + _further_than(draft, kept, rolled, screen)
@@ -182,22 +185,27 @@ def _redundant_experts(layout: ParallelLayout, situation: StartSituation) -> lis
     missing = int(-(situation.number("experts") or 0) % layout.ep)
     if situation.framework.id != "sglang" or not missing:
         return []
-    key = "--ep-num-redundant-experts"
-    return [PlanSetting(where=SettingPlace.FLAG, key=key, value=missing, origin=Origin.COST_MODEL)]
+    return settings_by_key({"--ep-num-redundant-experts": missing})
 
 
 def _planned(
     item: AgreedSetting, situation: StartSituation, layout: ParallelLayout | None, load: float | None
 ) -> PlanSetting:
     value, why = adapted(item, situation, layout, load)
+    one = planned(item, value)
+    return replace(one, origin=Origin.COST_MODEL, source=why) if why else one
+
+
+def planned(item: AgreedSetting, value: str) -> PlanSetting:
+    """What recipes set, with a value, as a plan has it."""
     return PlanSetting(
         where=item.where,
         key=item.key,
         value=value if item.where is SettingPlace.ENV else typed(value),
-        origin=Origin.COST_MODEL if why else Origin.RECIPE,
-        source=why or item.first.source.url,
+        origin=Origin.RECIPE,
+        source=item.first.source.url,
         agreement=item.share,
-        file=file_of(situation.framework.id) if item.where is SettingPlace.YAML else "",
+        file=file_of(item.first.framework) if item.where is SettingPlace.YAML else "",
     )
 
 

@@ -10,7 +10,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose, plain_key, purpose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from kg.nouns.recipe import Recipe, RecipeSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
@@ -40,25 +40,21 @@ class AgreedSetting:
     first: Recipe
 
 
-def agreed_settings(
-    weighed: Sequence[WeighedRecipe], kinds: Iterable[Purpose] = (Purpose.TUNING,)
-) -> list[AgreedSetting]:
-    """Settings of recipes with the share that sets them, most agreed first, once for each value.
+def agreed_settings(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
+    """What recipes tune with the share that sets it, most agreed first, once for each value.
 
     Of a key that a recipe sets twice the last counts, as programs read it.
 
     Args:
         weighed: Recipes with weights, nearest first.
-        kinds: Purposes of the settings to look at.
     """
-    wanted = frozenset(kinds)
     votes: dict[tuple[SettingPlace, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     firsts: dict[tuple[SettingPlace, str, str], tuple[Recipe, str]] = {}
     for one in weighed:
         if one.weight < LEAST_WEIGHT:
             continue
         for place, setting in _last_of_each(one.recipe.settings):
-            if purpose(setting.key) in wanted:
+            if purpose(setting.key) is Purpose.TUNING:
                 votes[place][setting.value] += one.weight
                 firsts.setdefault((*place, setting.value), (one.recipe, setting.key))
     agreed = []

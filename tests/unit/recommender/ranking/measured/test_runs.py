@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from recommender.cost_model.anchors import MeasuredStep, StepKey
-from recommender.ranking.measured.runs import MOST_OWN, framework_id, thinned
+from recommender.ranking.measured.runs import MOST_OWN, RunReader, framework_id, thinned
 from tests.unit.recommender.ranking.measured.served_cases import case, runs, with_cases
 
 
@@ -30,6 +30,19 @@ def test_a_run_is_priced_in_the_layout_and_at_the_load_that_it_had(
     assert {run.place.engine for run in found.values()} == {"vllm"}
     assert {run.source for run in found.values()} == {"https://a.example/c.json"}
     assert all(abs(run.log_ratio) < 0.5 for run in found.values())  # the counting was understood
+
+
+@pytest.mark.parametrize("hardware", ["910b4", "atlas-800i-a2"])
+def test_vllm_on_ascend_is_its_plugin_by_device_and_by_server(
+    hardware: str, shipped_path: Path, tmp_path: Path
+) -> None:
+    with with_cases(shipped_path, tmp_path, case(300, hardware=hardware)) as workspace:
+        made = workspace.snapshot
+        reader = RunReader(made.trials, made.graph, made.hardware)
+        [row] = [row for row in made.trials.summary(made.trials.keys()) if row.model == "llama-3-3-70b"]
+        problem = reader.problem(row)
+        assert problem is not None
+        assert reader.engine(problem, reader.trials(row)[0]) == "vllm-ascend"
 
 
 def test_a_rate_that_counts_prompts_too_is_read_as_one_of_answers(shipped_path: Path, tmp_path: Path) -> None:

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.starts.layout_options import layout_options
-from recommender.ranking.starts.rollout import LARGEST_SHARE, rollout_of
-from tests.unit.recommender.ranking.starts.situations import draft
+from recommender.ranking.starts.rollout import LARGEST_SHARE, in_one_count, rollout_of
+from tests.unit.recommender.ranking.starts.situations import draft, situation
 from tests.unit.recommender.ranking.starts.test_pricing import asked
 
 if TYPE_CHECKING:
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.workspace.workspace import Workspace
+
+ACTOR = "actor_rollout_ref.actor"
 
 
 def trained(shipped: Workspace, program: str, length: int, count: int) -> tuple[Question, PricedStep]:
@@ -43,3 +46,12 @@ def test_a_share_that_training_leaves_no_room_for_is_refused(shipped: Workspace)
     question, option = trained(shipped, "verl", 4096, 8)
     assert rollout_of(question, option, {"memory_share": 0.99}) is None
     assert rollout_of(question, option, {"memory_share": 0.5}) is not None
+
+
+def test_samples_are_counted_one_way_as_what_runs_counts_them() -> None:
+    packed, counted = f"{ACTOR}.use_dynamic_bsz", f"{ACTOR}.ppo_micro_batch_size_per_gpu"
+    both = settings_by_key({packed: True, counted: 4}, Origin.RECIPE)
+    for current, kept in (({counted: 2}, counted), ({packed: True}, packed), ({}, packed)):
+        asked = situation(phase="training", framework="verl", current=current)
+        found, is_packed = in_one_count(both, asked)
+        assert ([item.key for item in found], is_packed) == ([kept], kept == packed)

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from kg.nouns.recipe import RecipeSetting
 from kg.nouns.setting import SettingPlace
-from kg.terms.purposes import Purpose
 from recommender.ranking.starts.recipes.agreement import (
     LEAST_WEIGHT,
     AgreedSetting,
@@ -33,11 +32,6 @@ def test_a_key_counts_in_any_spelling_and_its_values_apart() -> None:
         ("--block-size", "16", 0.5, 0.5),
     ]
     assert [item.first.id for item in agreed] == ["one", "three", "one"]
-
-
-def test_only_the_purposes_that_are_wanted_are_looked_at() -> None:
-    agreed = agreed_settings(weighed(ONE, THREE), [Purpose.LAYOUT, Purpose.SITE])
-    assert [item.key for item in agreed] == ["--port", "--tensor-parallel-size"]
 
 
 def test_of_a_key_that_is_set_twice_the_last_counts() -> None:
