@@ -81,7 +81,7 @@ def test_what_the_trainer_prints_itself_counts_before_the_clock(tmp_path: Path) 
 
 
 def test_steps_faster_than_the_clock_are_timed_over_more_of_them(tmp_path: Path) -> None:
-    assert 0 < (measure(evaluator(tmp_path), STYLE="fast").value or 0) < 0.01
+    assert 0 < (measure(evaluator(tmp_path), STYLE="fast").value or 0) < 0.015  # twenty in 0.2 s at most
 
 
 def test_who_reads_late_times_steps_as_they_were_written(
