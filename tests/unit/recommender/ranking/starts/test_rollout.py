@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kg.terms.setting_registry import registry
 from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.starts.layout_options import layout_options
 from recommender.ranking.starts.rollout import LARGEST_SHARE, in_one_count, rollout_of
@@ -55,3 +56,4 @@ def test_samples_are_counted_one_way_as_what_runs_counts_them() -> None:
         asked = situation(phase="training", framework="verl", current=current)
         found, is_packed = in_one_count(both, asked)
         assert ([item.key for item in found], is_packed) == ([kept], kept == packed)
+    assert registry("verl").at().look_up("TASK_QUEUE_ENABLE").usable  # of what is beneath
