@@ -101,7 +101,7 @@ class TuneDesk(Desk):
         for item in named or [*planned, *own]:
             _, unwritten = script.with_edits(item.edits)
             if item.provided and not named:
-                unwritten = (f"it holds if {item.provided}; --change {item.name!r} tries it",)
+                unwritten = (f"it holds if {item.provided}; --change with its name tries it",)
             left += [f"left out: {item.name}: {reason}" for reason in unwritten]
             if not unwritten:
                 found.setdefault(item.digest, item)

@@ -110,7 +110,7 @@ def test_a_page_is_not_written_over_a_folder(run: Any, profile: Path, tmp_path: 
     for place in (tmp_path, tmp_path / "missing" / "page.html"):
         ran = run("diagnose", profile, "--html", place)
         assert ran.code == 2
-        assert str(place) in ran.fault
+        assert str(place if place == tmp_path else place.parent) in ran.fault
 
 
 @pytest.mark.parametrize("option", ["--compare", "--html"])

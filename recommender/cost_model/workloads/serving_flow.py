@@ -251,7 +251,7 @@ def _with_replay(
         replaced[name][rows] = np.where(np.isnan(said), seen[name][rows], said)
     pace = found["pace"] * s["data_parallel"][rows] * s["output_len"][rows]
     replaced["output"] = output.copy()
-    replaced["output"][rows] = np.where(other & np.isfinite(pace), pace, output[rows])
+    replaced["output"][rows] = np.where(other & (pace > 0) & np.isfinite(pace), pace, output[rows])
     return replaced, replaced.pop("output")
 
 

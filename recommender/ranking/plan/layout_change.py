@@ -64,8 +64,8 @@ def _admitting(problem: Problem, starts: Starts, version: str) -> Iterator[Chang
     now, more = price(starts.question, [{}, facts])
     log_gain = math.log(more.throughput / now.throughput)
     if settings and log_gain >= LEAST_LOG_GAIN:
-        title = f"Admit {facts['batch'] * copies} requests at once"
         why = Support(kind="modelled", says="as many as fit, within the limits; the launch admits fewer")
+        title = "More requests at once"
         yield _modelled(problem, title, tuple(settings), log_gain, version, why, "so many come at once")
 
 

@@ -169,7 +169,7 @@ def test_a_change_under_a_condition_that_only_the_user_knows_is_tried_where_it_i
     title = "Prefix cache off for prompts that share nothing"
     prepared = shipped.tuning.prepare(request)
     assert (
-        f"left out: {title}: it holds if prompts share no prefix; --change {title!r} tries it"
+        f"left out: {title}: it holds if prompts share no prefix; --change with its name tries it"
         in prepared.notes
     )
     assert not [item.name for item in prepared.candidates if "--no-enable-prefix-caching" in item.edits.flags]

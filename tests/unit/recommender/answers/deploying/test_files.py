@@ -174,7 +174,7 @@ def test_a_program_that_reads_a_file_has_it_written_before_it_starts(shipped: Wo
 
 def test_programs_and_devices_without_such_files_are_refused(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="no files that deploy"):
-        made(shipped, software={"mindie": ""}, hardware="ascend-910b3", limits=[])
+        made(shipped, software={"llama.cpp": ""}, limits=[])
     with pytest.raises(InputError, match="NVIDIA and Ascend"):
         made(shipped, software={"vllm": ""}, hardware="instinct-mi300x")
     with pytest.raises(InputError, match="Ascend 910 and 310P"):

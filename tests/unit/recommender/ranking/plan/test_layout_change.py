@@ -58,7 +58,7 @@ def test_more_requests_than_the_launch_admits_are_tested_where_they_pay(
     answer = shipped.ask.recommend(problem)
     plan = answer.plan
     assert plan is not None
-    first = [one for one in plan.changes if one.title.startswith("Admit ")]
+    first = [one for one in plan.changes if one.title == "More requests at once"]
     assert bool(first) is admits
     for change in first:
         [item] = change.settings

@@ -6,7 +6,7 @@ import pytest
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.layout import ParallelLayout
-from recommender.ranking.starts.unpriced_layout import unpriced_layout
+from recommender.ranking.starts.layout_start import unpriced_layout
 from tests.unit.recommender.ranking.starts.situations import draft, recipe, situation, weighed
 
 
