@@ -10,7 +10,7 @@ from kg.nouns.setting import SettingPlace
 from recommender.audit.audit import shipped_rules
 from recommender.audit.case import AuditCase, audit_case
 from recommender.audit.judge import judge_settings
-from tests.unit.recommender.audit.test_judge import judged
+from tests.unit.recommender.audit.judged import judged
 
 
 def of_the_model(command: str, model: str = "a/B", **facts: int | str) -> dict[str, str]:
