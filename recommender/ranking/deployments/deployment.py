@@ -115,7 +115,9 @@ def rated_deployments(
             is_copied = option.layout.dp > 1 and option.layout.ep == 1
             if is_copied or option.log_merit is None:  # copies are instances of their own
                 continue
-            rated = _rated(asked.question, framework, _alone(asked.question, option), role)
+            is_planned = count == base.machine.count  # the instance of the plan has the plan's price
+            step = _alone(asked.question, option) if is_planned else option
+            rated = _rated(asked.question, framework, step, role)
             if rated.deployment.concurrency <= most_at_once:  # a batch is of one of its engines
                 yield rated
 
