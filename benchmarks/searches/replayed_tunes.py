@@ -43,8 +43,8 @@ from recommender.experiment.verdict import Verdict
 from recommender.tune.candidates import TuneChange, script_changes
 from recommender.tune.launch_script import LaunchScript
 from recommender.tune.tune_journal import TuneJournal
-from recommender.tune.tune_result import TuneObjective, TuneResult, TuneStart
-from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
+from recommender.tune.tune_result import TuneObjective, TuneOutcome, TuneResult, TuneStart
+from recommender.tune.tuner import Budget, TuneLoop
 
 Proposals: TypeAlias = Generator[Cell, tuple[float, Cell], None]
 """Configurations to start; each gets its number and the best so far."""

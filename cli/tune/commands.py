@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from cli.tune.output import TuneProgress
-    from recommender.tune.tuner import TuneOutcome
+    from recommender.tune.tune_result import TuneOutcome
     from recommender.workspace.tuning import PreparedTune
     from recommender.workspace.workspace import Workspace
 

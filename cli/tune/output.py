@@ -17,8 +17,7 @@ from recommender.tune.tuner import TuneWatch
 if TYPE_CHECKING:
     from recommender.experiment.standing import ExperimentState
     from recommender.tune.candidates import TuneChange
-    from recommender.tune.tune_result import TuneObjective, TuneResult
-    from recommender.tune.tuner import TuneOutcome, TuneStep
+    from recommender.tune.tune_result import TuneObjective, TuneOutcome, TuneResult, TuneStep
     from recommender.workspace.tuning import PreparedTune
 
 

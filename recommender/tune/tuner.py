@@ -19,16 +19,15 @@ from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Status
 from recommender.experiment.design import CONTROL, MOST_PAIRS, ExperimentDesign
 from recommender.experiment.mixture import least_pairs
-from recommender.experiment.verdict import Verdict
 from recommender.measuring.outcome import CancelledError
 from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
 from recommender.tune.confirmation import TREATMENT, confirm, ladder
 from recommender.tune.launch_script import joined
-from recommender.tune.quality import QualityFinding, compare
-from recommender.tune.tune_result import TuneResult, TuneStart
+from recommender.tune.quality import compare
+from recommender.tune.tune_result import TuneOutcome, TuneResult, TuneStart, TuneStep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from kg.nouns.values import Settings
@@ -74,75 +73,6 @@ class Budget(JsonNoun):
         if self.seconds is not None:
             left.append(int((self.seconds - used_s + each_s) / (2 * max(each_s, 1e-3))))
         return max(0, min(left))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneStep:
-    """One evaluation of the search.
-
-    Attributes:
-        change: What was tried; None for the baseline.
-        result: What it gave.
-        gain: Factor over the incumbent; None without a value.
-        is_accepted: Whether it became the incumbent.
-        quality: What became of the answers; None where they were not compared.
-    """
-
-    change: TuneChange | None
-    result: TuneResult
-    gain: float | None = None
-    is_accepted: bool = False
-    quality: QualityFinding | None = None
-
-    @property
-    def name(self) -> str:
-        """What it tried."""
-        return "the script as it is" if self.change is None else self.change.name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneOutcome:
-    """The end of a tune.
-
-    Attributes:
-        steps: The evaluations of the search, the baseline first.
-        accepted: The changes of the winner; none where nothing was better.
-        edits: What the winner writes.
-        state: Of its confirmation; None where none was run.
-        why: Why it ended as it did, in words.
-        starts: Starts in all.
-        cost_s: Time of all of them.
-        load_s: Time that loads ran in the search.
-        quality: Of the winner's answers.
-    """
-
-    steps: tuple[TuneStep, ...]
-    accepted: tuple[TuneChange, ...] = ()
-    edits: ScriptEdits = field(default_factory=ScriptEdits)
-    state: ExperimentState | None = None
-    why: str = ""
-    starts: int = 0
-    cost_s: float = 0.0
-    load_s: float = 0.0
-    quality: QualityFinding | None = None
-
-    def tried(self) -> Iterator[tuple[TuneStep, ScriptEdits]]:
-        """The evaluations, each with what it wrote into the script."""
-        best = ScriptEdits()
-        for step in self.steps:
-            edits = best if step.change is None else joined([best, step.change.edits])
-            yield step, edits
-            best = edits if step.is_accepted else best
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """Of the confirmation; None where none was run."""
-        return None if self.state is None else self.state.verdict
-
-    @property
-    def is_better(self) -> bool:
-        """Whether a winner is confirmed."""
-        return self.verdict is Verdict.BETTER
 
 
 class _Until(Event):

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from recommender.experiment.journal import Logged
     from recommender.report.document import ReportDocument
     from recommender.tune.launch_script import LaunchScript
-    from recommender.tune.tuner import TuneOutcome, TuneWatch
+    from recommender.tune.tune_result import TuneOutcome
+    from recommender.tune.tuner import TuneWatch
 
 __all__ = ["CancelledError", "PreparedTune", "TuneDesk"]
 

@@ -19,8 +19,8 @@ from recommender.experiment.verdict import Verdict
 from recommender.measuring.outcome import CancelledError
 from recommender.tune.candidates import TuneChange, digest_of
 from recommender.tune.tune_journal import TuneJournal
-from recommender.tune.tune_result import TuneObjective, TuneResult, TuneStart
-from recommender.tune.tuner import Budget, TuneLoop, TuneOutcome
+from recommender.tune.tune_result import TuneObjective, TuneOutcome, TuneResult, TuneStart
+from recommender.tune.tuner import Budget, TuneLoop
 
 GAINS = {"--good": 1.5, "--small": 1.1, "--bad": 0.7, "--same": 1.0}
 
