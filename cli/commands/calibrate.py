@@ -38,7 +38,7 @@ def calibrate(
     if bool(files) + bool(steps) + own != 1:
         raise typer.BadParameter("give either FILES to fit operators to, or --steps, or --own")
     if steps or own:
-        _steps(context, steps or [], output_folder, as_json=as_json)
+        _steps(context, steps or [], output_folder, own=own, as_json=as_json)
         return
     from cli import output
     from recommender.workspace.upkeep import UpkeepDesk
@@ -65,18 +65,18 @@ def calibrate(
     )
 
 
-def _steps(context: typer.Context, files: list[Path], folder: Path, *, as_json: bool) -> None:
+def _steps(context: typer.Context, files: list[Path], folder: Path, *, own: bool, as_json: bool) -> None:
     from cli import output
 
     with open_workspace(context) as workspace:
         desk = workspace.upkeep
-        anchors = desk.calibrate_steps(files, folder) if files else desk.calibrate_own()
+        anchors = desk.calibrate_own() if own else desk.calibrate_steps(files, folder)
     narrowed = [
         {
             "system": f"{key.model or 'other models'} on {key.device}",
             "engine": key.engine,
             "before": round(was, 2),
-            "now": round(min(now, was), 2),
+            "now": round(min(now, was) if own else now, 2),  # an answer takes the narrower of the two
         }
         for key, (was, now) in anchors.narrowed().items()
     ]
