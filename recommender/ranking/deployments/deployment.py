@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.codec import Empty, JsonNoun, in_json
 from kg.nouns.layout import DEGREES
-from recommender.cost_model.layout_domain import fullest, with_count
-from recommender.cost_model.priced_step import PricedStep, price
-from recommender.cost_model.settings.plans import PHASES, SERVING
+from recommender.cost_model.layout_domain import with_count
+from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
-from recommender.ranking.starts.layout_options import LayoutQuestion, priced_options
+from recommender.ranking.starts.layout_options import LayoutQuestion, priced_options, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from kg.nouns.entities import Limit
     from kg.nouns.layout import ParallelLayout
+    from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
 
 PREFILL, DECODE = "prefill", "decode"
@@ -116,20 +116,11 @@ def rated_deployments(
             if is_copied or option.log_merit is None:  # copies are instances of their own
                 continue
             is_planned = count == base.machine.count  # the instance of the plan has the plan's price
-            step = _alone(asked.question, option) if is_planned else option
+            is_planned &= option.layout.dp > 1
+            [step] = replayed(asked, [option]) if is_planned else [option]
             rated = _rated(asked.question, framework, step, role)
             if rated.deployment.concurrency <= most_at_once:  # a batch is of one of its engines
                 yield rated
-
-
-def _alone(question: Question, option: PricedStep) -> PricedStep:
-    """The price of engines in step by themselves: of many configurations only the best are replayed."""
-    layout = option.layout
-    if layout.dp == 1:
-        return option
-    row = {**layout.degrees(PHASES["serving"]), **option.settings}
-    [step] = price(replace(question, model=fullest(question.model, layout)), [row])
-    return replace(option, results=step.results, spread=step.spread)
 
 
 def _rated(question: Question, framework: str, option: PricedStep, role: str) -> RatedDeployment:

@@ -24,7 +24,7 @@ from recommender.cost_model.layout_domain import (
 )
 from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.settings.engine_defaults import trainers
-from recommender.cost_model.settings.plans import CHOICES, LayoutError
+from recommender.cost_model.settings.plans import CHOICES, PHASES, LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes, memory_bytes
 from recommender.ranking.start import ExpectedValue
@@ -118,12 +118,53 @@ def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
     Raises:
         MissingFactError: Sizes of the model are unknown, or the memory of the device.
     """
+    options = list(priced_options(asked))
+    if asked.question.phase != "training" and any(limit.metric in LIMITED for limit in asked.limits):
+        options = _within(asked, options)
     best: dict[ParallelLayout, PricedStep] = {}
-    for option in priced_options(asked):
+    for option in options:
         other = best.get(option.layout)
         if other is None or _best(asked, option) < _best(asked, other):
             best[option.layout] = option
     return sorted(_of_load(asked, list(best.values())), key=_order)
+
+
+def _within(asked: LayoutQuestion, options: Sequence[PricedStep]) -> list[PricedStep]:
+    """The options, with those replayed that tell the largest load of each layout within limits on times.
+
+    Only the best of many configurations are replayed, and closed forms see limits kept that are not. More
+    requests make no time shorter, so that halves tell.
+    """
+    found = list(options)
+    open_: dict[ParallelLayout, list[int]] = defaultdict(list)
+    for at, option in enumerate(options):
+        if not option.beyond_limits and option.log_merit is not None:
+            open_[option.layout].append(at)
+    for places in open_.values():
+        places.sort(key=lambda at: float(str(options[at].settings["batch"])))
+        while places:
+            middle = len(places) // 2
+            [step] = replayed(asked, [options[places[middle]]])
+            found[places[middle]], more = step, places[middle + 1 :]
+            if beyond := step.beyond_limits:
+                for at in more:
+                    found[at] = replace(found[at], beyond_limits=beyond)
+            places = places[:middle] if beyond else more  # noqa: PLW2901  halved
+    return found
+
+
+def replayed(asked: LayoutQuestion, options: Sequence[PricedStep]) -> Iterator[PricedStep]:
+    """Options of a server, each priced so that it is replayed."""
+    for option in options:
+        row = {**option.layout.degrees(PHASES["serving"]), **option.settings}
+        [step] = price(replace(asked.question, model=fullest(asked.question.model, option.layout)), [row])
+        yield replace(
+            option,
+            results=step.results,
+            spread=step.spread,
+            log_merit=_merit(asked, step.results),
+            beyond_limits=missed(asked.limits, step),
+        )
 
 
 def priced_options(asked: LayoutQuestion) -> Iterator[PricedStep]:

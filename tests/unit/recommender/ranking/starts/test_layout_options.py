@@ -21,6 +21,7 @@ from recommender.ranking.starts.layout_options import (
     LayoutQuestion,
     layout_options,
     narrower_fit,
+    replayed,
     smallest_fit,
 )
 from tests.unit.recommender.cost_model.machines import machine_of, model
@@ -255,3 +256,16 @@ def test_a_server_without_a_fact_of_networks_prices_what_needs_none(phase: str, 
     priced = {str(one.layout) for one in options if one.log_merit is not None}
     assert ("DP 16" in priced, len(priced) < len(options)) == (some, True)
     assert some or not priced
+
+
+@pytest.mark.parametrize("maximum", [0.05, 0.3, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("count", [2, 8])
+def test_what_is_chosen_under_a_limit_keeps_it_by_itself_or_no_smaller_load_does(
+    count: int, maximum: float
+) -> None:
+    limit = Limit(metric="ttft_p99", maximum=maximum, unit="s")
+    asked = replace(question("qwen3-30b-a3b", at=machine(count)), limits=(limit,))
+    first = layout_options(asked)[0]
+    one = replace(first, settings={**first.settings, "batch": 1.0})
+    chosen, smallest = replayed(asked, [first, one])
+    assert not chosen.beyond_limits if not first.beyond_limits else smallest.beyond_limits
