@@ -9,6 +9,7 @@ from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import DEGREES
 from kg.terms.dialects import spelt
 from kg.terms.meanings import meaning_of
+from kg.terms.model_name import quantised_format
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.cost_model.assumed import (
     USUAL_LENGTH,
@@ -271,13 +272,11 @@ def _precision(draft: StartDraft, question: Question) -> str:
     quantised = draft.value(QUANTISATION)
     if draft.situation.problem.workload.precision:
         quantised = None
-    if quantised == "fp8":
-        draft.assumed.append(assumed_precision("fp8"))
-        return "fp8"
     if quantised is not None:
+        name = quantised_format(quantised) or "int8"
         first = next((one for one in draft.weighed if quantises(one.recipe)), None)
-        is_narrow = first is not None and _in_four_bit(first, draft.situation.model.id, question)
-        name = "w4a8" if is_narrow else "int8"
+        if name == "int8" and first and _in_four_bit(first, draft.situation.model.id, question):
+            name = "w4a8"
         draft.assumed.append(assumed_precision(name))
         return name
     device = question.machine.device

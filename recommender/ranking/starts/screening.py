@@ -12,6 +12,7 @@ from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
 from kg.terms.dialects import positive, statement
+from kg.terms.model_name import quantised_format
 from kg.terms.parts import part_of
 from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
@@ -85,7 +86,7 @@ class Screen:
             if before in seen:
                 continue
             here, why = self._in_release(item, release)
-            why = why or self._by_what_runs(here) or self._by_question(here)
+            why = why or self._by_what_runs(here) or self._by_checkpoint(here) or self._by_question(here)
             why = why or self._by_part(here) or self._by_knowledge(here)
             place = (here.where, plain_key(here.key))
             if why is not None:
@@ -106,6 +107,13 @@ class Screen:
         if not runs or plain_key(item.key) != QUANTISATION or QUANTISATION in current:
             return None
         return NotHere(strategy=item.key, because="what runs now has other weights", fact="current")
+
+    def _by_checkpoint(self, item: AgreedSetting) -> NotHere | None:
+        """Weights of four bits are a checkpoint of their own, which another model may not have."""
+        is_of_four_bits = plain_key(item.key) == QUANTISATION and quantised_format(item.value) == "w4a16"
+        if not is_of_four_bits or item.first.model == self.situation.model.id:
+            return None
+        return NotHere(strategy=item.key, because=f"a checkpoint of {item.first.model}", fact="model")
 
     def place_of(self, name: str) -> tuple[SettingPlace, str]:
         """Where a setting is written, and its key there, by the name that people or strategies give it."""

@@ -372,3 +372,15 @@ def test_how_a_model_that_denoises_is_served_is_not_priced(shipped: Workspace) -
     found = starts(shipped, model="wan2.2-t2v-a14b", hardware="h200", count=8, software={"sglang": ""})
     assert found.price is None
     assert any("denoises in steps" in note for note in found.notes)
+
+
+def test_a_checkpoint_of_four_bits_of_another_model_is_not_for_this_one(shipped: Workspace) -> None:
+    alone = {"hardware": "gaudi-3", "count": 1, "software": {"vllm": ""}}
+    own, other = (starts(shipped, model=model, **alone) for model in ("qwen3-32b", "qwen3-8b"))
+    assert "--quantization" in {item.key for item in own.first.settings}
+    assert own.question is not None
+    assert own.question.settings["precision"] == "w4a16"
+    assert "--quantization" not in {item.key for item in other.first.settings}
+    assert [one.because for one in other.not_here if one.strategy == "--quantization"] == [
+        "a checkpoint of qwen3-32b"
+    ]
