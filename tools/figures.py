@@ -1,13 +1,13 @@
-"""Runs the benchmarks, keeps what each found, and publishes development, nested and rotating figures.
+"""Runs the benchmarks, keeps what each found, and writes the tables of docs/figures.md.
 
     python -m tools.figures DATA [--seed N|week] [--all] [--only TEXT ...] [--limit SECONDS]
     python -m tools.figures DATA --check [--seed N]
 
-``benchmarks/figures.yaml`` says what is run and which figures count. Each run adds a line to
-``benchmarks/figures.jsonl`` (a benchmark, mode and seed has one line; a run that failed or took too long
-says so), and docs/figures-rotating.csv is written anew from all of them: **development** with the
-constants that ship, **nested** with what is fitted fitted again without each asked group (both by ``--all``),
-the **last** draw with its seed and number of questions, and the **mean** over all seeds.
+``benchmarks/figures.yaml`` says what is run, which figures count and what their goals are. Each run adds a
+line to ``benchmarks/figures.jsonl`` (a benchmark, mode and seed has one line; a run that failed or took too
+long says so), and the tables are written anew from all of them, between two marks of the page: the figure of
+**all groups** (by ``--all``; where it can be, what is fitted is fitted again without each asked group) and
+that of the **last draw** by a seed.
 
 ``--check`` runs a kept run again that a seed draws among those within ``--limit`` CPU seconds, and ends with
 exit code 1 where a figure differs by more than a hundredth of itself.
@@ -15,9 +15,9 @@ exit code 1 where a figure differs by more than a hundredth of itself.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
+import operator
 import random
 import shlex
 import subprocess
@@ -26,17 +26,18 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from benchmarks.harness import Run, last_line, mean, option, place, read, refuse
+from benchmarks.harness import Run, last_line, option, place, read, refuse
 from benchmarks.protocols.processes import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-PAGE = ROOT / "docs" / "figures-rotating.csv"
+PAGE = ROOT / "docs" / "figures.md"
 RUNS = ROOT / "benchmarks" / "figures.jsonl"
 TABLE = ROOT / "benchmarks" / "figures.yaml"
-HEAD = ["figure", "development", "nested", "last draw, mean of all"]
+BEGIN, END = "<!-- written by make figures -->", "<!-- until here -->"
+MEETS = {">=": operator.ge, "<=": operator.le}
 KINDS = {"d": "development", "n": "nested", "r": "rotating"}
 NEAR = 0.01
 
@@ -107,59 +108,60 @@ def keep(path: Path, row: Row) -> None:
     path.write_text("".join(json.dumps(one) + "\n" for one in [*others, row]), encoding="utf-8")
 
 
-def _draw(row: Row) -> str:
-    """The seed of a run and its number of questions, where it counts any."""
-    return f"seed {row['seed']}" + ("" if row["n"] is None else f", n {row['n']:,}")
-
-
-def lines(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[list[str]]:
-    """The rows of the published table: a benchmark with its page and last draw, then its figures."""
-    for name, bench in table.items():
-        mine = [row for row in rows if row["benchmark"] == name and "figures" in row]
-        every = next((row for row in reversed(mine) if row["mode"] == "all"), None)
-        rotating = sorted((row for row in mine if row["mode"] == "rotating"), key=lambda row: row["seed"])
-        if not mine and "page" not in bench:
+def lines(name: str, bench: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
+    """The rows of a benchmark in the published table: its name, then its figures; none if it was not run."""
+    mine = [row for row in rows if row["benchmark"] == name and "figures" in row]
+    every = next((row for row in reversed(mine) if row["mode"] == "all"), None)
+    draw = next((row for row in reversed(mine) if row["mode"] == "rotating"), None)
+    if not mine:
+        return
+    counts = "|".join(f"n {row['n']:,}" if row and row["n"] else "" for row in (every, draw))
+    yield f"|**{name}** `{bench['run'].split()[0].removeprefix('benchmarks.')}`||{counts}|"
+    for label, where in bench["figures"].items():
+        kept = every["figures"] if every else {}
+        told = [kept.get(kind, {}).get(label) for kind in ("nested", "development")]
+        whole = next((value for value in told if value is not None), None)
+        drawn = draw["figures"]["rotating"].get(label) if draw else None
+        if whole is None and drawn is None:
             continue
-        page = f" ({bench['page']})" if "page" in bench else ""
-        drawn = f"{_draw(rotating[-1])}, draws {len(rotating)}" if rotating else "-"
-        yield [f"{name}{page}", "", "", drawn]
-        for label in bench["figures"]:
-            values = [row["figures"]["rotating"].get(label) for row in rotating]
-            known = [value for value in values if value is not None]
-            fewer = f" ({len(known)})" if len(known) < len(values) else ""
-            of_many = f", {_shown(mean(known, 6))}{fewer}" if len(known) > 1 else ""
-            cells = [_whole(bench, every, kind, label) for kind in ("development", "nested")]
-            cells.append((_shown(values[-1]) if values else "-") + of_many)
-            if set(cells) != {"-"}:
-                yield [f"- {label}", *cells]
+        goal = where.get("goal", "")
+        cells = (_judged(whole, goal), _judged(drawn, goal if whole is None else ""))
+        yield f"|{label}|{goal.replace(' ', '')}|{'|'.join(cells)}|"
 
 
-def failures(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Benchmarks whose draws no run has figures of, and why."""
-    for name in table:
-        mine = [row for row in rows if row["benchmark"] == name and row["mode"] == "rotating"]
-        if not any("figures" in row for row in mine):
-            yield [name, "", "", mine[-1]["failed"] if mine else "not run yet"]
-
-
-def _whole(bench: Mapping[str, Any], every: Row | None, kind: str, label: str) -> str:
-    """A figure of every group: of the kept run, or as a page of docs has it from an earlier one."""
-    if every is not None:
-        return _shown(every["figures"][kind].get(label))
-    return str(bench.get(kind, {}).get(label, "-"))
-
-
-def _shown(value: float | None) -> str:
+def _judged(value: float | None, goal: str) -> str:
+    """A value, and whether it misses its goal."""
     if value is None:
-        return "-"
+        return ""
+    sign, _, number = goal.partition(" ")
+    return _shown(value) + (" **missed**" if goal and not MEETS[sign](value, float(number)) else "")
+
+
+def _shown(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def write(page: Path, table: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Write the table, and behind it the list of failures."""
-    with page.open("w", encoding="utf-8", newline="") as stream:
-        found = [HEAD, *lines(table, rows), *failures(table, rows)]
-        csv.writer(stream, lineterminator="\n").writerows(found)
+def write(page: Path, sections: Mapping[str, Mapping[str, Any]], rows: Sequence[Row]) -> None:
+    """Write the tables into a page, one a section, between its marks."""
+    text = page.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    tables, idle = [], []
+    for title, table in sections.items():
+        written = [list(lines(name, bench, rows)) for name, bench in table.items()]
+        idle += [name for name, found in zip(table, written, strict=True) if not found]
+        if body := "\n".join(line for found in written for line in found):
+            tables.append(f"## {title}\n\n|figure|goal|all groups|last draw|\n|---|---|---|---|\n{body}\n")
+    if idle:
+        tables.append(f"Not run yet: {'; '.join(idle)}.\n")
+    joined = "\n".join(tables)
+    goals = sum(
+        "goal" in where
+        for table in sections.values()
+        for b in table.values()
+        for where in b["figures"].values()
+    )
+    counts = f"{joined.count('**missed**')} of {goals} goals are missed."
+    page.write_text(f"{head}{BEGIN}\n{counts}\n\n{joined}{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
 def differences(row: Row, again: Row) -> list[str]:
@@ -176,7 +178,7 @@ def differences(row: Row, again: Row) -> list[str]:
 
 def check(table: Mapping[str, Any], given: Run) -> None:
     """Run a drawn kept run again; exit code 1 where it differs."""
-    cheap = [row for row in kept_runs(RUNS) if "figures" in row and row["cpu_s"] <= given.limit]
+    cheap = [row for row in kept_runs(RUNS) if "figures" in row and (row["cpu_s"] or math.inf) <= given.limit]
     if not cheap:
         refuse(f"{RUNS.name} keeps no run within {given.limit:g} CPU seconds")
     row = random.Random(given.seed).choice(cheap)
@@ -199,7 +201,8 @@ def main() -> None:
         option("--check", action="store_true", help="run a drawn kept run again, and compare"),
         option("--no-run", action="store_true", help="write the page alone"),
     )
-    table: dict[str, Any] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    sections: dict[str, Any] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    table = {name: bench for part in sections.values() for name, bench in part.items()}
     if given.check:
         check(table, given)
         return
@@ -215,7 +218,7 @@ def main() -> None:
         keep(RUNS, row)
         print(json.dumps(row), flush=True)
     rows = kept_runs(RUNS)
-    write(PAGE, table, rows)
+    write(PAGE, sections, rows)
     last_line({"runs": len(rows), "failed": sum("failed" in row for row in rows)})
 
 

@@ -2,15 +2,11 @@
 
 ``python -m tools.house`` counts: modules of the fullest folder, public class names that stand twice,
 imports that go round (those for types alone counted too), modules above ``kg`` that import pyoxigraph,
-places that put a question to the cost model together, places that name a setting, and lines of code by
-package. ``--docs`` also runs
-the command lines of the documentation and counts those that fail (minutes).
+places that put a question to the cost model together, places that name a setting, and lines of code.
 """
 
-import argparse
 import ast
 import json
-import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import networkx as nx
 
 from kg.terms.meanings import own_names, plain_name, programs, settings_of
-from tools.source_tree import PACKAGES, ROOT, SourceModule, modules
+from tools.source_tree import PACKAGES, SourceModule, modules
 
 MOST_MODULES = 20
 SCRIPTS = ("benchmarks", "tools", "examples")
@@ -98,18 +94,6 @@ def names_of_settings(sources: Iterable[SourceModule]) -> list[str]:
     ]
 
 
-def failing_commands() -> int:
-    """Command lines and Python blocks of the documentation that fail."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/docs"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return sum(line.startswith(("FAILED", "ERROR")) for line in done.stdout.splitlines())
-
-
 def figures() -> dict[str, object]:
     """Everything that is counted without running anything."""
     sources = modules()
@@ -143,11 +127,6 @@ def show(named: Mapping[str, Sequence[object]]) -> None:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--docs", action="store_true", help="run the documentation's commands too")
-    options = parser.parse_args()
     sources = modules(*PACKAGES)
     folders = modules_by_folder([*sources, *modules(*SCRIPTS)])
     show(
@@ -164,10 +143,7 @@ def main() -> None:
             "names of settings outside data/settings": names_of_settings(sources),
         }
     )
-    counted = figures()
-    if options.docs:
-        counted["docs_commands_that_fail"] = failing_commands()
-    print(json.dumps(counted))
+    print(json.dumps(figures()))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m benchmarks.cost_models.cost_model --calibrate DIR --evaluate DIR [--quick]
 
-Both folders hold tables of measured operators (``docs/figures-cost-model.md``). One folder given twice means
+Both folders hold tables of measured operators (``docs/figures-notes.md``). One folder given twice means
 that drawn groups of shapes and drawn jobs are left out together (``--all``: cross-validation over all of them), and the
 spread between groups is printed. Two folders:
 constants from the first, errors on the second. Repeats of a shape are merged first. The last line

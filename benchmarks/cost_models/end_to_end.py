@@ -2,7 +2,7 @@
 
     python -m benchmarks.cost_models.end_to_end --known FILE... --asked FILE... [--effects FILE] [--quick]
 
-The files have published throughputs and times of whole models (``docs/figures-cost-model.md``). A row counts where
+The files have published throughputs and times of whole models (``docs/figures-notes.md``). A row counts where
 ``published_rows`` makes a question of it; the others are counted by what is missing. Language models are anchored on
 the known rows without the row that is asked and without those that repeat it (one value or one question, in one
 document or of one model); strengths, widths and the constants of the floors are fitted anew without them. They are

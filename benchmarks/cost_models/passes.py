@@ -3,7 +3,7 @@
     python -m benchmarks.cost_models.passes --asked FILE
 
 The file has measured passes of whole models, one a row, with what a simulator of the chip's vendor says of some
-(``docs/figures-cost-model.md``). Physics alone answers: nothing is fitted to these rows, though they were in view. A row
+(``docs/figures-notes.md``). Physics alone answers: nothing is fitted to these rows, though they were in view. A row
 without its model, of another phase than prefill and decode, or in a format that the device lacks is a refusal. Figures
 are by phase and kind of blocks, ours on all rows and both on those that the simulator answered.
 """

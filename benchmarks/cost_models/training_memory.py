@@ -3,7 +3,7 @@
     python -m benchmarks.cost_models.training_memory [--asked FILE]
 
 ``training_peaks.csv`` has peaks from documentation, each with its source; what an allocator printed leaves out what the
-device's own context and libraries take (docs/figures-cost-model.md). ``--asked`` adds measured training steps of another
+device's own context and libraries take (docs/figures-notes.md). ``--asked`` adds measured training steps of another
 file, whose rows need a model of the graph. Nothing is fitted to any of them, but mechanisms were chosen with the shipped
 ones in view.
 """

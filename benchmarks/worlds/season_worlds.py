@@ -37,7 +37,7 @@ DROP, HOT = 0.15, 0.6
 """By how much the clock drops, and from which share of compute on: devices throttle by 10 to 20 % under load."""
 ERRORS = {"peak": 0.10, "memory_bandwidth": 0.10, "link": 0.20}
 """Standard deviations of the redrawn constants, in nats: spreads of measured over stated rates in
-docs/figures-cost-model.md (matmul 8 %, collectives 20 %)."""
+docs/figures-notes.md (matmul 8 %, collectives 20 %)."""
 
 
 def tables(folder: Path, names: Names, corpora: tuple[str, ...], most: int) -> dict[str, list[Arrival]]:

@@ -2,7 +2,7 @@
 
 The log of measured over modelled time is a sum of effects: one of the engine, one of it on a device, two of
 who measured, and noise with heavy tails. Others (its version, the part of serving, architecture and model) do
-not carry to what nobody measured: rows are further off with them (docs/figures-cost-model.md). Each effect is
+not carry to what nobody measured: rows are further off with them (docs/figures-notes.md). Each effect is
 drawn from a normal distribution around zero, so what was measured rarely stays near what it belongs to.
 Correction and spread follow from that (a mixed model: Henderson 1975).
 """

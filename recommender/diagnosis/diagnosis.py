@@ -42,7 +42,7 @@ SLOPE = 11.6
 """Growth of the log odds from no part to the whole; they are even at one half, for of two causes with half of
 the time each one is the reason. Fitted by benchmarks/profiles/reason_confidence.py to 812 causes that were
 named for faults put into six jobs whose own losses stayed in; how the curve of five jobs does on the sixth is
-in docs/figures-diagnosis.md."""
+in docs/figures-notes.md."""
 
 MOST = 0.98
 """Most that is said, of a cause that is named alone: by Laplace's rule of succession over the six jobs."""

@@ -15,15 +15,13 @@ TABLE = {
     "a bench": {
         "run": "benchmarks.speed.nothing --known {data}/cases",
         "figures": {
-            "hits": {"d": "shipped/k1", "n": "nested/k1", "r": "nested/k1"},
+            "hits": {"d": "shipped/k1", "n": "nested/k1", "r": "nested/k1", "goal": ">= .5"},
             "second": {"d": "list/1"},
         },
     },
     "another": {
         "run": "benchmarks.none",
-        "page": "other.md",
-        "development": {"time": "3 of 4"},
-        "figures": {"time": {"d": "time", "r": "time"}},
+        "figures": {"time": {"d": "time", "r": "time", "goal": "<= 2"}},
     },
 }
 
@@ -65,19 +63,40 @@ def test_the_same_seed_replaces_and_another_adds(tmp_path: Path) -> None:
     assert kept == [("rotating", 8), ("rotating", 7), ("all", 7)]
 
 
-def test_the_table_has_both_columns_the_last_draw_and_the_mean_of_all(tmp_path: Path) -> None:
-    page = tmp_path / "page.csv"
+def test_a_page_keeps_its_words_and_gets_a_table_for_each_section(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Head\n\n{figures.BEGIN}\nold\n{figures.END}\n\ntail\n", encoding="utf-8")
     failed = {"benchmark": "another", "mode": "rotating", "seed": 7, "failed": "took more than 5 s"}
-    rows = [row(0, 0.4, is_all=True), row(7, 0.5), row(8, 0.25), row(9, None), failed]
-    figures.write(page, TABLE, rows)
-    assert page.read_text(encoding="utf-8").splitlines() == [
-        'figure,development,nested,"last draw, mean of all"',
-        'a bench,,,"seed 9, n 1,200, draws 3"',
-        '- hits,0.75,0.4,"-, 0.375 (2)"',
-        "- second,12.5,-,-",
-        "another (other.md),,,-",
-        "- time,3 of 4,-,-",
-        "another,,,took more than 5 s",
+    rows = [row(0, 0.4, is_all=True), row(7, 0.5), row(8, 0.25), failed]
+    sections = {"One": {"a bench": TABLE["a bench"]}, "Two": {"another": TABLE["another"]}}
+    for _ in range(2):
+        figures.write(page, sections, rows)
+        assert page.read_text(encoding="utf-8").splitlines() == [
+            "# Head",
+            "",
+            figures.BEGIN,
+            "1 of 2 goals are missed.",
+            "",
+            "## One",
+            "",
+            "|figure|goal|all groups|last draw|",
+            "|---|---|---|---|",
+            "|**a bench** `speed.nothing`||n 1,200|n 1,200|",
+            "|hits|>=.5|0.4 **missed**|0.25|",
+            "|second||12.5||",
+            "",
+            "Not run yet: another.",
+            figures.END,
+            "",
+            "tail",
+        ]
+
+
+def test_a_goal_is_judged_on_a_draw_where_no_run_asked_every_group(tmp_path: Path) -> None:
+    late = {"benchmark": "another", "mode": "rotating", "n": None, "figures": {"rotating": {"time": 2.5}}}
+    assert list(figures.lines("another", TABLE["another"], [late])) == [
+        "|**another** `none`||||",
+        "|time|<=2||2.5 **missed**|",
     ]
 
 
@@ -97,7 +116,7 @@ def test_a_kept_run_that_says_another_figure_ends_with_an_error(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "table.yaml").write_text(yaml.safe_dump(TABLE), encoding="utf-8")
+    (tmp_path / "table.yaml").write_text(yaml.safe_dump({"Part": TABLE}), encoding="utf-8")
     monkeypatch.setattr(figures, "TABLE", tmp_path / "table.yaml")
     monkeypatch.setattr(figures, "RUNS", tmp_path / "runs.jsonl")
     monkeypatch.setattr(figures, "run", lambda *_: result(7, k1))
@@ -120,14 +139,15 @@ def test_a_benchmark_that_fails_says_why(tmp_path: Path) -> None:
 
 
 def test_the_table_names_scripts_that_exist_and_places_that_are_told() -> None:
-    table = yaml.safe_load(figures.TABLE.read_text(encoding="utf-8"))
-    for name, bench in table.items():
+    sections = yaml.safe_load(figures.TABLE.read_text(encoding="utf-8"))
+    for name, bench in (item for table in sections.values() for item in table.items()):
         assert bench["run"].split()[0] in SCRIPTS, name
-        assert all(set(where) <= set(figures.KINDS) for where in bench["figures"].values()), name
+        assert all(set(where) <= {*figures.KINDS, "goal"} for where in bench["figures"].values()), name
 
 
 def test_the_page_is_written_from_the_kept_runs(tmp_path: Path) -> None:
-    page = tmp_path / "page.csv"
-    table = yaml.safe_load(figures.TABLE.read_text(encoding="utf-8"))
-    figures.write(page, table, figures.kept_runs(figures.RUNS))
+    page = tmp_path / "page.md"
+    page.write_text(figures.PAGE.read_text(encoding="utf-8").replace("**missed**", ""), encoding="utf-8")
+    sections = yaml.safe_load(figures.TABLE.read_text(encoding="utf-8"))
+    figures.write(page, sections, figures.kept_runs(figures.RUNS))
     assert page.read_text(encoding="utf-8") == figures.PAGE.read_text(encoding="utf-8")

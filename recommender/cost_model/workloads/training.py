@@ -291,7 +291,7 @@ def _by_layers(
 
     Raises:
         MissingFactError: Its layers are not known. By its operations alone a step is 3.8 times off, by the
-            share of the peak of other networks 2.6 (docs/figures-cost-model.md): no answer.
+            share of the peak of other networks 2.6 (docs/figures-notes.md): no answer.
     """
     samples = s["global_batch"] / s["data_parallel"]
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])

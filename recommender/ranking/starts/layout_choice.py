@@ -40,7 +40,7 @@ doublings apart (0.14 to 0.25 by the scales in ``cost_model.measured``)."""
 AS_MUCH = 0.1
 """Difference in agreement that is none where no recipe is of the asked model: a choice on shipped recipes. It
 raises first layouts of training in withheld families from .16 to .20 and leaves serving as it is
-(docs/figures-answers.md)."""
+(docs/figures-notes.md)."""
 MEASURED = 0.5
 """Doubt below which a price counts as measured: runs of the layout on the device leave less; a choice."""
 UNSEEN = 0.02

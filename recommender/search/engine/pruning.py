@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.search.evaluations import SourceTable
 
 SHARE = 0.6
-"""Share of a space to leave out; on kernel spaces the best was kept up to 0.7 (docs/figures-search.md)."""
+"""Share of a space to leave out; on kernel spaces the best was kept up to 0.7 (docs/figures-notes.md)."""
 MOST = 200_000
 """Configurations up to which a space is pruned."""
 _HUGE = 700.0

@@ -97,7 +97,7 @@ class CostEstimate:
 def with_estimate(tables: Sequence[SourceTable], estimate: SourceTable) -> list[SourceTable]:
     """What a search with an estimate starts from: tables trusted more than that, or else the estimate alone.
 
-    Both together need more evaluations than the better of the two (docs/figures-search.md).
+    Both together need more evaluations than the better of the two (docs/figures-notes.md).
     """
     nearer = [item for item in tables if item.similarity > estimate.similarity]
     return nearer or [estimate]

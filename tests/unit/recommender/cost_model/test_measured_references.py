@@ -41,6 +41,6 @@ def test_published_steps_are_within_a_factor_of_physics_alone() -> None:
     held = json.loads(data.text("cost_model/steps.json"))
     serving = np.array([row["log_ratio"] for row in held["steps"] if row["phase"] == "serving"])
     assert len(serving) >= 20
-    # half of them within 1.45; what it was when they were shipped is in docs/figures-cost-model.md
+    # half of them within 1.45; what it was when they were shipped is in docs/figures-notes.md
     assert np.median(np.abs(serving)) < np.log(1.45)
     assert abs(np.median(serving)) < np.log(1.2)
