@@ -65,6 +65,14 @@ class Gain:
             expected=min(self.expected, ceiling), low=min(self.low, ceiling), high=min(self.high, ceiling)
         )
 
+    def of_part(self, share: float) -> Gain:
+        """Return the gain of the whole where it acts on a share of the time, 0 to 1 (Amdahl)."""
+
+        def whole(log: float) -> float:
+            return -math.log(1 - share + share * math.exp(-log))
+
+        return Gain(expected=whole(self.expected), low=whole(self.low), high=whole(self.high))
+
     def to_json(self) -> dict[str, float]:
         """Return the gain as factors and as natural logs, ready for JSON."""
         return {

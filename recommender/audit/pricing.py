@@ -18,6 +18,7 @@ from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.dialects import OFF, translate
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
+from recommender.ranking.change import LEAST_LOG_GAIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,7 +74,7 @@ def priced_findings(
     if question is None:
         return tuple(findings)
     priced = (
-        replace(item, priced=_cost_of_room(question, shared))
+        _with_room(item, question, shared)
         if shared is not None and is_of_room(item, case)
         else replace(item, priced=_cost(item, case, question))
         for item in findings
@@ -85,6 +86,14 @@ def is_of_room(item: SettingFinding, case: AuditCase) -> bool:
     """Whether a finding is on the share of the memory that an engine takes, which bounds the requests."""
     stated = statement({item.setting.key: read_value(item.setting.value, "float")}, case.program)
     return "memory_share" in stated.fact_of.values()
+
+
+def _with_room(item: SettingFinding, question: Question, shared: Question) -> SettingFinding:
+    """A finding on the share of the memory with its price: a note matters where requests find no room."""
+    cost = _cost_of_room(question, shared)
+    if cost is None or cost.most < LEAST_LOG_GAIN or item.level is not FindingLevel.NOTE:
+        return replace(item, priced=cost)
+    return replace(item, priced=cost, level=FindingLevel.WARNING)
 
 
 def _cost_of_room(question: Question, shared: Question) -> PricedCost | None:

@@ -150,6 +150,20 @@ def test_a_low_share_of_the_memory_has_the_price_of_the_requests_that_do_not_fit
     assert finding["priced"] is None
 
 
+@pytest.mark.parametrize(("command", "hardware"), [
+    ("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4 --gpu-memory-utilization .62", "h100-sxm"),
+    ("python -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp 2 --mem-fraction-static .6", "h100-sxm"),
+])  # fmt: skip
+def test_a_share_of_the_memory_below_the_usual_matters_where_requests_find_no_room(
+    run: Any, written: Any, command: str, hardware: str
+) -> None:
+    path = written(f"{command}\n")
+    for load, level in (((), "warning"), (("--trait", "concurrency=1"), "note")):
+        ran = run("check", path, "--hardware", hardware, *load, "--json")
+        found = [item for item in json.loads(ran.out)["findings"] if "below-usual" in item["rule"]]
+        assert [item["level"] for item in found] == [level]
+
+
 def test_a_written_script_is_without_what_costs(run: Any, written: Any, tmp_path: Path) -> None:
     target = tmp_path / "tuned.sh"
     ran = run("recommend", "--from-command", written(COSTLY), "--hardware", "910B3", "--write", target)

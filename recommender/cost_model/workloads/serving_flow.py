@@ -181,7 +181,7 @@ def serving_flow(
         "kv_transfer_s": transfer_s,
         "prefill_throughput": np.where(alone, s["prefill_engines"], dp) * length / busy_s,
         "decode_throughput": dp * batch * plan.tokens / step_s,
-        "prefill_share": busy_s / (busy_s + steps * step_s),
+        "prefill_share": held_s / (held_s + steps * step_s / batch),
         "load": load,
         "tokens_per_step": plan.tokens,
         "request_s": seen["ttft_s"] + produced * seen["tpot_s"],

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from recommender.cost_model.question import Question
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
+    from recommender.ranking.plan.reach import Reach
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.starts import Starts
 
@@ -140,11 +141,13 @@ def of_strategy(
     version: str,
     *,
     starts: Starts | None = None,
-    reach: float = 0.0,
+    reach: Reach | None = None,
 ) -> Change | None:
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
     result = priced_as(problem.objective, problem.workload.kind)
+    if seen is not None and reach is not None and result == "throughput" and not _is_measured_here(item):
+        seen = seen.of_part(1 - reach.untouched(item.strategy))
     question = starts.question if starts is not None else None
     change_of = simulated(question, item.strategy.configuration, result) if result else UNSAID
     if starts is not None and result == "throughput":
@@ -168,7 +171,7 @@ def of_strategy(
         not item.strategy.sets and not item.strategy.families,
         -expected * item.match.closeness,
         -(item.match.share or 0.0) * item.match.closeness,
-        -round(reach, 2),
+        -round(reach.of(item.strategy), 2) if reach is not None else 0.0,
         item.strategy.accuracy != "unchanged",
         place,
     )
@@ -277,10 +280,15 @@ def _tier(item: RankedStrategy, *, is_known: bool) -> str:
     """How the gain of a strategy is known: by the best of its effects; without one, how the strategy is."""
     if not is_known:
         return str(FactKind.DOCUMENTED)
-    kinds = {seen.effect.kind for seen in item.effects}
-    if Kind.MEASURED in kinds and item.distance is Distance.SAME_DEVICE:
+    if _is_measured_here(item):
         return "measured here"
+    kinds = {seen.effect.kind for seen in item.effects}
     return next((tier for kind, tier in _TIERS.items() if kind in kinds), item.strategy.kind)
+
+
+def _is_measured_here(item: RankedStrategy) -> bool:
+    kinds = {seen.effect.kind for seen in item.effects}
+    return Kind.MEASURED in kinds and item.distance is Distance.SAME_DEVICE
 
 
 def without_conflicts(candidates: Sequence[Change]) -> list[Change]:

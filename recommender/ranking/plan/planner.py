@@ -214,7 +214,7 @@ class Planner:
                 begun,
                 self.version,
                 starts=starts,
-                reach=reach.of(item.strategy),
+                reach=reach,
             )
             if one is not None:
                 candidates.append(one if release is None else _undone(one, starts, release))

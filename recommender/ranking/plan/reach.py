@@ -23,6 +23,8 @@ PARTS = {
 first: the order in which experts work."""
 CAPACITY = "memory-capacity"
 """What frees memory takes no time away."""
+_MAKING_ROOM = (CAPACITY, "kv-block-shortage")
+"""What is for these lets in more requests: its gain is no part of a step."""
 
 
 class Reach:
@@ -37,11 +39,25 @@ class Reach:
         self._graph = graph
         self._roots: dict[str, str] = {}
         self._shares = _shares(price)
+        self._prefill: float | None = None
+        if price is not None and not price.results.get("kv_transfer_s"):
+            self._prefill = price.result("prefill_share")
 
     def of(self, strategy: Strategy) -> float:
         """The largest share of a bottleneck that it is for, 0 to 1."""
         roots = {self._root(item.target) for item in strategy.mitigates if item.target}
         return max((self._shares.get(root, 0.0) for root in roots), default=0.0)
+
+    def untouched(self, strategy: Strategy) -> float:
+        """The share of a server's time that a strategy for one phase leaves to the other, 0 to 1.
+
+        0 where prefill and decode have engines of their own, and of what makes room for more requests.
+        """
+        phases = {str(phase) for phase in strategy.phases}
+        if self._prefill is None or any(item.target in _MAKING_ROOM for item in strategy.mitigates):
+            return 0.0
+        left = {"decode": self._prefill, "prefill": 1 - self._prefill}
+        return left.get(phases.pop(), 0.0) if len(phases) == 1 else 0.0
 
     def _root(self, name: str) -> str:
         if name not in self._roots:

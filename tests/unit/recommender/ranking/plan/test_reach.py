@@ -36,3 +36,18 @@ def test_what_frees_memory_takes_no_time_away(shipped: Workspace) -> None:
     only = tuple(item for item in whole.mitigates if item.target == "memory-fragmentation")
     assert only
     assert Reach(shipped.graph, None).of(replace(whole, mitigates=only)) == 0.0
+
+
+def test_what_acts_on_decode_leaves_the_time_of_long_prompts(shipped: Workspace) -> None:
+    asked = {"model": "qwen3-8b", "phase": "serving", "hardware": "h100-sxm", "count": 1}
+    drafts, room = strategy(shipped, "suffix-speculative-decoding"), strategy(shipped, "kv-cpu-offload")
+    left = []
+    for lengths in ({"input_len": 100, "output_len": 4000}, {"input_len": 16000, "output_len": 100}):
+        problem, _ = shipped.problem({**asked, "shape": lengths, "traits": {"concurrency": 32}})
+        question = Question.of(problem, shipped.ask.model_facts(problem), shipped.hardware)
+        reach = Reach(shipped.graph, price(question, [{"batch": 32}])[0])
+        left.append(reach.untouched(drafts))
+        assert reach.untouched(room) == 0.0
+    assert left[0] < 0.1
+    assert left[1] > 0.8
+    assert Reach(shipped.graph, None).untouched(drafts) == 0.0
