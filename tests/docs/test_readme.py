@@ -1,6 +1,7 @@
 """The README is short, its Chinese twin keeps step, and its table's commands run."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,6 +33,27 @@ def test_both_languages_have_the_same_headings_commands_and_blocks() -> None:
     assert len(written(README)) >= 10
     ours, theirs = ([block.text for block in blocks(page)] for page in (README, CHINESE))
     assert ours == theirs
+
+
+IN_ENGLISH = {" --lang zh": "", "千问3-32B": "qwen3-32b", "昇腾910B3": "910B3", "推理": "serving"}
+
+
+def lines_to_type(page: Path) -> list[str]:
+    """Commands of a page's blocks, without their comments and in English."""
+    text = "\n".join(block.text for block in blocks(page)).replace("\\\n", " ")
+    for chinese, english in IN_ENGLISH.items():
+        text = text.replace(chinese, english)
+    lines = (" ".join(line.removeprefix("$ ").partition(" #")[0].split()) for line in text.splitlines())
+    return [line for line in lines if line.startswith("tunegraph ")]
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*-zh.md")), ids=lambda page: page.name)
+def test_a_chinese_page_has_the_commands_of_its_english_one(page: Path) -> None:
+    english = page.with_name(page.name.replace("-zh", ""))
+    assert lines_to_type(page) == lines_to_type(english) != []
+    text = page.read_text(encoding="utf-8")
+    assert english.name in text
+    assert sum("\u4e00" <= letter <= "\u9fff" for letter in text) > 400
 
 
 def test_links_are_the_same_in_both_languages() -> None:
