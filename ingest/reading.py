@@ -247,7 +247,11 @@ def _walk(
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            yield from _walk(path, seen, mapping, depth + 1)
+            if path.is_symlink():  # it may lead to all of a disk
+                reason = "a link to a folder; give that folder to read it"
+                yield ReadableFile(path=path, size=0, format=None, skipped=reason)
+            else:
+                yield from _walk(path, seen, mapping, depth + 1)
             continue
         try:
             inode = path.stat()

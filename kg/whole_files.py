@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from kg.errors import InputError
+
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file beside its place, then move it there.
@@ -38,6 +40,34 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Write JSON for people too: indented, keys in order; see ``write_bytes``."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
+
+
+def read_start(path: Path, most_bytes: int) -> bytes:
+    """The content of a file; of one larger than allowed, a byte more than that: a device has no end.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as stream:
+        return stream.read(most_bytes + 1)
+
+
+def read_text(path: Path, most_bytes: int) -> str:
+    """The text of a file in UTF-8, its line ends as ``\\n``.
+
+    Raises:
+        InputError: It cannot be read, is larger than allowed, or is no such text.
+    """
+    try:
+        raw = read_start(path, most_bytes)
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8: {error.reason}") from None
+    if len(raw) > most_bytes:
+        raise InputError(f"{path}: larger than {most_bytes >> 20} MiB", hint="a part of it may do")
+    return text.replace("\r\n", "\n")
 
 
 def sha256_of(path: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kg.errors import CaseFormatError, Fault, InputError
+from kg.whole_files import read_start
 
 MAXIMUM_FILE_BYTES = 1_000_000
 """A question is small; a larger file is something else."""
@@ -40,11 +41,11 @@ def read_problem_file(path: Path) -> dict[str, object]:
     from ingest.files.yaml_tree import Faults, parse
 
     try:
-        raw = path.read_bytes()
+        raw = read_start(path, MAXIMUM_FILE_BYTES)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     if len(raw) > MAXIMUM_FILE_BYTES:
-        raise InputError(f"{path}: {len(raw)} bytes is too large for a problem file")
+        raise InputError(f"{path}: too large for a problem file")
     faults = Faults()
     try:
         top = parse(raw.decode("utf-8-sig"), faults)

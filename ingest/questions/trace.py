@@ -15,8 +15,9 @@ from pathlib import Path
 from ingest.questions.launches.launch_facts import LaunchFacts
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.situation import FactOrigin
+from kg.whole_files import read_text
 
-MOST_BYTES = 256_000_000
+MOST_BYTES = 256 << 20
 """Larger files are no trace that a question needs; a choice."""
 _MOST_FAULTS = 5
 _NAMES: Mapping[str, tuple[tuple[str, float], ...]] = {
@@ -78,17 +79,9 @@ def read_requests(path: Path) -> list[tuple[float, int, int]]:
 
 
 def _rows(path: Path) -> list[Mapping[str, object]]:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(
-                f"{path}: larger than {MOST_BYTES // 10**6} MB", hint="a sample of its lines is enough"
-            )
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
     rows: list[Mapping[str, object]] = []
     faults: list[Fault] = []
-    for place, line in enumerate(lines, 1):
+    for place, line in enumerate(read_text(path, MOST_BYTES).splitlines(), 1):
         if not line.strip():
             continue
         row = _row(line)

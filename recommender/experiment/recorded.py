@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.entities import Status
 from kg.terms.units import unit
+from kg.whole_files import read_text
 from recommender.experiment.design import CONTROL
 from recommender.experiment.samples import Sample
 from recommender.experiment.schemes import Scheme, scheme_of
@@ -86,7 +87,7 @@ def read_table(
         InputError: The file cannot be read, has no such columns, or arms in different units.
         CaseFormatError: Every row that is wrong.
     """
-    text = _text(path)
+    text = read_text(path, MOST_BYTES)
     rows = _csv_rows(text) if path.suffix.lower() in {".csv", ".tsv", ".txt"} else _json_rows(text, path)
     if not rows:
         raise InputError(f"{path}: no rows")
@@ -127,7 +128,11 @@ def read_logs(control: Path, treatment: Path, readings: Sequence[OutputReading])
     """
     found = []
     for arm, path in ((CONTROL, control), ("treatment", treatment)):
-        values = [value for line in _text(path).splitlines() if (value := _in_line(line, readings[0]))]
+        values = [
+            value
+            for line in read_text(path, MOST_BYTES).splitlines()
+            if (value := _in_line(line, readings[0]))
+        ]
         if not values:
             where = readings[0].pattern or readings[0].path
             raise InputError(f"{path}: no line has {readings[0].metric} at {where!r}")
@@ -297,17 +302,6 @@ def _in_line(line: str, reading: OutputReading) -> float | None:
         return reading.read(line)
     except ReadingError:
         return None
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path} is larger than {MOST_BYTES >> 20} MiB")
-        return path.read_text(encoding="utf-8-sig", errors="strict")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8: {error.reason}") from None
 
 
 def _csv_rows(text: str) -> list[dict[str, object]]:

@@ -18,6 +18,7 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph, to_triples
 from kg.triples.validation import validate
 from kg.triples.vocabulary import TG
+from kg.whole_files import read_text
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import BATCH_SECONDS, ingest_files
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 BATCH_OUTCOMES = 50_000
 """Outcomes taken into one batch: an effect that recurs is then written once for many of them, in half a
 gigabyte."""
+MOST_KNOWLEDGE_BYTES = 16 << 20
+"""Of a file of a user's own; sixteen times the largest that ships. A choice."""
 
 KNOWLEDGE_KINDS = {
     "hardware": ("hardware",),
@@ -163,13 +166,7 @@ class Editor:
         """
         if kind not in KNOWLEDGE_KINDS:
             raise InputError(f"cannot add {kind!r}", hint=f"one of: {', '.join(KNOWLEDGE_KINDS)}")
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from None
-        except UnicodeDecodeError as error:
-            raise CaseFormatError(str(path), [Fault(place="", reason=f"not UTF-8: {error.reason}")]) from None
-        nouns = read_knowledge(text, str(path))
+        nouns = read_knowledge(read_text(path, MOST_KNOWLEDGE_BYTES), str(path))
         faults = [
             Fault(place=noun.id, reason=f"belongs to {CLASSES[type(noun)]}, not to a {kind} file")
             for noun in nouns

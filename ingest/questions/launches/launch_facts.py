@@ -9,6 +9,7 @@ from pathlib import Path
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
 from kg.terms.meanings import size_of
+from kg.whole_files import read_start
 
 MAXIMUM_BYTES = 1_000_000
 """A script, a configuration or a table of devices is small; a larger file is something else."""
@@ -101,7 +102,7 @@ def read_text(path: Path) -> str:
         InputError: It cannot be read, is too large, or is no text.
     """
     try:
-        raw = path.read_bytes()
+        raw = read_start(path, MAXIMUM_BYTES)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     return decode_text(raw, str(path))
@@ -114,7 +115,7 @@ def decode_text(raw: bytes, place: str) -> str:
         InputError: They are too many, or no text.
     """
     if len(raw) > MAXIMUM_BYTES:
-        raise InputError(f"{place}: {len(raw):,} bytes; at most {MAXIMUM_BYTES:,} are read of such a file")
+        raise InputError(f"{place}: longer than the {MAXIMUM_BYTES:,} bytes that are read of such a file")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:

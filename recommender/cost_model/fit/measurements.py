@@ -10,17 +10,20 @@ import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kg.errors import CaseFormatError, Fault, InputError
+from kg.errors import CaseFormatError, Fault
+from kg.whole_files import read_text
 from recommender.cost_model.operators.collective import OPERATIONS
 from recommender.cost_model.operators.kinds import KINDS, OperatorKind
 
 Floats = NDArray[np.float64]
 Row = dict[str, str]
+MOST_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +57,12 @@ def read_rows(path: Path) -> list[Row]:
 
     Raises:
         InputError: It cannot be read.
-        CaseFormatError: It is empty or not UTF-8.
+        CaseFormatError: It is empty.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            rows = [
-                {key: value or "" for key, value in row.items() if key is not None}
-                for row in csv.DictReader(stream)
-            ]
-    except OSError as trouble:
-        raise InputError(f"{path}: {trouble.strerror}") from trouble
-    except UnicodeDecodeError as trouble:
-        raise CaseFormatError(str(path), [Fault(place="", reason="not UTF-8 text")]) from trouble
+    rows = [
+        {key: value or "" for key, value in row.items() if key is not None}
+        for row in csv.DictReader(StringIO(read_text(path, MOST_BYTES)))
+    ]
     if not rows:
         raise CaseFormatError(str(path), [Fault(place="", reason="no rows")])
     return rows

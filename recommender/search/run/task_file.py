@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import data
 from ingest.files.content import ContentError
-from ingest.files.safe_yaml import load_yaml
+from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.values import Settings
+from kg.whole_files import read_start
 from recommender.space.space_file import read_space
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def read_task_file(file: str) -> TaskFile:
     """
     path = Path(file)
     if path.is_file():
-        raw, folder = path.read_bytes(), path.resolve().parent
+        raw, folder = read_start(path, MAXIMUM_BYTES), path.resolve().parent
     elif path.stem in shipped_names() and path.name in {path.stem, f"{path.stem}.yaml"}:
         raw, folder = data.resource(f"{FOLDER}/{path.stem}.yaml").read_bytes(), Path.cwd()
     else:

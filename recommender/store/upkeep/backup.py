@@ -215,7 +215,7 @@ def _check_digest(source: Path) -> int:
         with source.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             stream.seek(max(0, size - _TRAILER_BYTES))
-            trailer = stream.read()
+            trailer = stream.read(_TRAILER_BYTES)
             stream.seek(0)
             left, digest = size - _TRAILER_BYTES, sha256()
             while left > 0 and (chunk := stream.read(min(_CHUNK_BYTES, left))):

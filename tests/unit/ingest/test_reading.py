@@ -184,6 +184,7 @@ def test_folders_are_walked_in_order_each_file_once_loops_or_not(tmp_path: Path,
         ("a.jsonl", ""),
         ("b/1.jsonl", ""),
         ("b/2.jsonl", ""),
+        ("b/loop", "a link to a folder; give that folder to read it"),
         ("dangling", "cannot be read (No such file or directory)"),
         ("pipe", "no regular file"),
     ]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kg.whole_files import write_bytes, write_json, write_text
+from kg.errors import InputError
+from kg.whole_files import read_start, read_text, write_bytes, write_json, write_text
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:
@@ -51,3 +52,17 @@ def test_a_fault_names_the_file_that_was_given(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file") as refused:
         write_bytes(tmp_path / "none" / "a.txt", b"x")
     assert refused.value.filename == str(tmp_path / "none" / "a.txt")
+
+
+def test_no_more_of_a_file_is_read_than_it_may_have(tmp_path: Path) -> None:
+    """A device has no end, and its size is told as zero."""
+    file = tmp_path / "file"
+    file.write_bytes(b"\xef\xbb\xbfa\r\nb")
+    assert read_text(file, 7) == "a\nb"
+    for path, most in ((Path("/dev/zero"), 1 << 20), (file, 6)):
+        with pytest.raises(InputError, match=f"larger than {most >> 20} MiB"):
+            read_text(path, most)
+    assert len(read_start(Path("/dev/zero"), 9)) == 10
+    file.write_bytes(b"\xff")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_text(file, 9)
