@@ -53,7 +53,7 @@ def read_start(path: Path, most_bytes: int) -> bytes:
 
 
 def read_text(path: Path, most_bytes: int) -> str:
-    """The text of a file in UTF-8, its line ends as ``\\n``.
+    """The text of a file in UTF-8, with plain line ends.
 
     Raises:
         InputError: It cannot be read, is larger than allowed, or is no such text.

@@ -2,9 +2,10 @@
 
 ``python -m tools.mutants`` takes the lines that differ from the branch ``main`` (``--since`` another), at
 most ``--most`` of them at random. A module's tests are its mirror ``tests/unit/<folder>/test_<module>.py``
-and the property and contract tests that import it; tests marked long are left out. A mutant swaps an
-operator, negates a condition, drops a call, a ``not``, a sign or a refusal, or changes a number; wording
-stays. It runs on a copy of the tree, and one that hangs counts as seen. Exit code 1 where mutants survive.
+(without one, those of its users) and the property and contract tests that import it; tests marked long are
+left out. A mutant swaps an operator, negates a condition, drops a call, a ``not``, a sign or a refusal, or
+changes a number; wording stays. It runs on a copy of the tree, and one that hangs counts as seen. Exit code 1
+where mutants survive.
 mutmut 2 cannot parse ``match``, and mutmut 3 runs the whole suite before the first mutant.
 """
 
@@ -19,12 +20,15 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from copy import copy
+from os.path import commonpath
 from pathlib import Path
 
 from tools.source_tree import PACKAGES, ROOT
 
 LONGEST_S = 120
 """Seconds after which tests are taken for hung; a choice."""
+_MOST_MIRRORS = 3
+"""Files of tests of its neighbours and users that stand for a module's own; a choice."""
 _OPERATORS: dict[type[ast.AST], type[ast.AST]] = dict(
     [
         *((ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.And, ast.Or), (ast.Lt, ast.GtE), (ast.Gt, ast.LtE)),
@@ -127,17 +131,27 @@ def changed_lines(since: str, folder: Path = ROOT) -> dict[str, set[int]]:
 
 
 def mirrored_tests(module: str, tree: Path = ROOT) -> list[str]:
-    """Files of tests of a module."""
-    path = Path(module)
-    parent, leaf = ".".join(path.parent.parts), path.stem
+    """Files of tests of a module: its mirror, or the nearest that import it, or its users' mirrors; laws."""
+    mirror = tree / "tests/unit" / Path(module).parent / f"test_{Path(module).stem}.py"
+    found = [mirror] if mirror.is_file() else _importing(module, tree, "tests/unit/**/test_*.py")
+    found = sorted(found, key=lambda test: -len(commonpath([test, mirror])))[:_MOST_MIRRORS]
+    if not found:  # what one neighbour alone imports is tested with that neighbour
+        users = [str(user.relative_to(tree)) for user in _importing(module, tree, "[a-z]*/**/[a-z]*.py")]
+        mirrors = [tree / "tests/unit" / Path(user).parent / f"test_{Path(user).stem}.py" for user in users]
+        found = [mirror for mirror in mirrors if mirror.is_file()][:_MOST_MIRRORS]
+    found += _importing(module, tree, "tests/property/test_*.py")
+    found += _importing(module, tree, "tests/contract/test_*.py")
+    return [str(test.relative_to(tree)) for test in found]
+
+
+def _importing(module: str, tree: Path, places: str) -> list[Path]:
+    """Files that import a module."""
+    parent, leaf = ".".join(Path(module).parent.parts), Path(module).stem
     imports = re.compile(
         rf"(?:from|import) {re.escape(parent)}\.{leaf}\b|from {re.escape(parent)} import .*\b{leaf}\b"
     )
-    laws = sorted([*tree.glob("tests/property/test_*.py"), *tree.glob("tests/contract/test_*.py")])
-    mirror = tree / "tests/unit" / path.parent / f"test_{leaf}.py"
-    found = [mirror] if mirror.is_file() else []
-    found += [law for law in laws if imports.search(law.read_text(encoding="utf-8"))]
-    return [str(test.relative_to(tree)) for test in found]
+    files = sorted(path for path in tree.glob(places) if path.is_file())
+    return [path for path in files if imports.search(path.read_text(encoding="utf-8"))]
 
 
 def seen(tree: Path, tests: Sequence[str], limit_s: float = LONGEST_S) -> bool:

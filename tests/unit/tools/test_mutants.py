@@ -65,6 +65,10 @@ def test_tests_of_a_module_are_its_mirror_and_the_laws_that_import_it(tmp_path: 
         "tests/property/test_laws.py",
     ]
     assert mirrored_tests("kg/locks.py", tmp_path) == []
+    assert mirrored_tests("kg/other.py", tmp_path) == ["tests/unit/kg/test_other.py"]
+    (tmp_path / "kg").mkdir()
+    (tmp_path / "kg" / "lock.py").write_text("from kg.held import Held")
+    assert mirrored_tests("kg/held.py", tmp_path) == ["tests/unit/kg/test_lock.py"]
 
 
 def test_a_failing_and_a_hanging_test_see_a_mutant(tmp_path: Path) -> None:
