@@ -57,7 +57,7 @@ def _serve() -> None:
     )
     parser.add_argument("--max-num-seqs", type=int, default=8)
     parser.add_argument("--enforce-eager", action="store_true")
-    parser.add_argument("--api-key", default="")
+    parser.add_argument("--api-key", default=os.environ.get("OPENAI_API_KEY", ""))
     given, _ = parser.parse_known_args()
     fault, token_s = os.environ.get("FAULT", ""), float(os.environ.get("TOKEN_MS", "4")) / 1e3
     if given.enforce_eager:
@@ -86,13 +86,20 @@ def _serve() -> None:
             self.end_headers()
             self.wfile.write(body)
 
+        def _is_refused(self) -> bool:
+            if not given.api_key or self.headers["Authorization"] == f"Bearer {given.api_key}":
+                return False
+            self.send_error(401, "Invalid API Key")
+            return True
+
         def do_GET(self) -> None:
+            if self.path.startswith("/v1") and self._is_refused():
+                return
             self._json({"data": [{"id": name} for name in given.served_model_name]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if given.api_key and self.headers["Authorization"] != f"Bearer {given.api_key}":
-                self.send_error(401, "Invalid API Key")
+            if self._is_refused():
                 return
             asked[0] += 1
             if fault == "mute" and asked[0] > 20:

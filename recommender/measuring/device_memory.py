@@ -1,4 +1,4 @@
-"""Memory of devices and shared memory: free again after a start, or who holds it is told."""
+"""Memory of devices, of the machine and shared: free again after a start, or who holds it is told."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kg.errors import WorkspaceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from threading import Event
 
 ANSWER_S = 20.0
@@ -80,6 +81,32 @@ class HeldMemory:
             names = ", ".join(map(str, sorted(_SHARED.iterdir(), key=_changed, reverse=True)[:3]))
             more = (now.shared[0] - self.shared[0]) / 2**20
             return f"{_SHARED} still holds {more:.0f} MiB more than before (newest: {names})"
+        return ""
+
+
+def free_host(root: Path = Path("/")) -> tuple[int, int]:
+    """Memory of the machine, or of the container that this runs in: free and whole; zeros if untold."""
+    told = dict(re.findall(r"(\w+):\s+(\d+) kB", _read(root / "proc/meminfo")))
+    free, whole = (int(told.get(name, 0)) << 10 for name in ("MemAvailable", "MemTotal"))
+    group = root / "sys/fs/cgroup"
+    most, used = (_read(group / f"memory.{name}").strip() for name in ("max", "current"))
+    if most.isdigit() and used.isdigit() and int(most) < whole:
+        cached = re.search(r"^inactive_file (\d+)", _read(group / "memory.stat"), re.MULTILINE)
+        free = min(free, int(most) - int(used) + (int(cached[1]) if cached else 0))
+        whole = int(most)
+    return free, whole
+
+
+def held_host(pids: Iterable[int]) -> int:
+    """Memory that would be free without some processes, in bytes; what they share counts once."""
+    rollups = [_read(Path(f"/proc/{pid}/smaps_rollup")) for pid in pids]
+    return sum(int(kib) << 10 for text in rollups for kib in re.findall(r"^Pss:\s+(\d+)", text, re.MULTILINE))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
         return ""
 
 

@@ -39,7 +39,7 @@ class EngineDriver(JsonNoun):
     usual_port: int = 0
     grace_s: float = GRACE_S
     left: tuple[str, ...] = ()
-    key: tuple[str, ...] = ("--api-key",)
+    key: tuple[str, ...] = ("--api-key", "API_KEY", "OPENAI_API_KEY")
 
 
 @cache

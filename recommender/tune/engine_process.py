@@ -6,13 +6,14 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recommender.measuring.device_memory import HeldMemory
+from recommender.measuring.device_memory import HeldMemory, free_host, held_host
 from recommender.measuring.guardian import guard
 from recommender.measuring.marks import MARK, end_marked, marked, new_mark
 from recommender.measuring.masking import masked
@@ -35,6 +36,9 @@ _TICK_S = 0.05
 _TAIL_BYTES = 64 << 10
 _LONGEST = 4
 """Times the silence allowed that a start may take in all, however much it says; a choice."""
+_LEAST_FREE = 0.05
+"""Part of the machine's memory that a start must leave free; earlyoom kills below it (its manual, -m)."""
+_LOOK_S = 0.5
 _REASON = re.compile(
     r"no such file|not found|permission denied|out of memory|already in use|\w(?:error|exception): ."
 )
@@ -58,6 +62,7 @@ class EngineProcess:
         grace_s: From being asked to end to being killed.
         before: Memory of the devices before it was started.
         container: What runs it in a container; None where nothing does.
+        over: That it was killed for the memory it took; empty while it was not.
     """
 
     process: subprocess.Popen[bytes]
@@ -66,6 +71,7 @@ class EngineProcess:
     grace_s: float
     before: HeldMemory
     container: ContainerCommand | None = None
+    over: str = ""
 
     @classmethod
     def start(
@@ -102,7 +108,20 @@ class EngineProcess:
             process = spawn(command, command[0], folder, marks, out=descriptor, err=subprocess.STDOUT)
         finally:
             os.close(descriptor)
-        return cls(process=process, mark=mark, log=log, grace_s=grace_s, before=before, container=container)
+        made = cls(process=process, mark=mark, log=log, grace_s=grace_s, before=before, container=container)
+        threading.Thread(target=made._watch_memory, daemon=True).start()
+        return made
+
+    def _watch_memory(self) -> None:
+        """Kill it before the machine, with the servers of others on it, is out of memory."""
+        while self.process.returncode is None and not self.over:
+            time.sleep(_LOOK_S)
+            free, whole = free_host()
+            if free < _LEAST_FREE * whole and (held := held_host(self.pids)) > free:
+                self.over = f"killed: it holds {held >> 20} MiB, and {free >> 20} of the machine's are left"
+                end_marked(self.mark, 0.0)
+                if self.container is not None:
+                    self.container.end(f"{LABEL}={self.mark}", 0.0)
 
     @property
     def pids(self) -> list[int]:
@@ -135,6 +154,8 @@ class EngineProcess:
     def end(self) -> str:
         """How it ended, with what it said last; empty while anything of it lives."""
         code = self.process.poll()
+        if self.over:
+            return self.over
         if code is None or (code == 0 and self.pids):  # a script that leaves its server behind
             return ""
         how = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"

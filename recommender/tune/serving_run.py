@@ -135,14 +135,18 @@ class ServingRun:
                 hint="end it yourself, or let the script listen on another port",
             )
         process = place.start(text, edits, number)
+
+        def keyed() -> Address:  # a script may compute its key: it is known once the server runs
+            return replace(address, key=process.told(script.engine.key).split(",")[0])
+
         try:
             ready_s = process.wait_ready(
-                lambda: any(_answers(address, path, cancel) for path in paths),
+                lambda: any(_answers(keyed(), path, cancel) for path in paths),
                 f"{address}{paths[0]}",
                 silence_s=place.silence_s,
                 cancel=cancel,
             )
-            address = replace(address, key=process.told(script.engine.key).split(",")[0])
+            address = keyed()
             model = _proven(address, name, process, cancel)
             yield cls(
                 address=address, model=model, process=process, limits=limits, cancel=cancel, ready_s=ready_s

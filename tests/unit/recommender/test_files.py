@@ -77,3 +77,14 @@ def test_what_a_killed_maker_left_can_be_made_again(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(WorkspaceError, match=r"it holds thesis\.tex"):
         layout.prepare()
+
+
+def test_one_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    made = WorkspaceFiles(tmp_path / "workspace")
+    made.prepare()
+    made.manifest.mkdir()
+    with pytest.raises(WorkspaceError, match="cannot make a workspace at"):
+        made.create({"by": "a test"})
+    (tmp_path / "file").touch()
+    with pytest.raises(WorkspaceError, match="cannot make a workspace at"):
+        WorkspaceFiles(tmp_path / "file" / "below").prepare()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from threading import Event, Timer
@@ -9,7 +10,7 @@ from threading import Event, Timer
 import pytest
 
 from kg.errors import WorkspaceError
-from recommender.measuring.device_memory import HeldMemory
+from recommender.measuring.device_memory import HeldMemory, free_host, held_host
 
 NVIDIA = """#!/bin/sh
 case "$1" in
@@ -54,3 +55,25 @@ def test_memory_that_comes_back_is_waited_for(tmp_path: Path, monkeypatch: pytes
     before.wait_free(Event(), 30.0)
     timer.join()
     assert time.monotonic() - began < 20
+
+
+def test_what_is_left_is_that_of_the_machine_or_of_the_container(tmp_path: Path) -> None:
+    group = tmp_path / "sys/fs/cgroup"
+    for folder in (tmp_path / "proc", group):
+        folder.mkdir(parents=True)
+    assert free_host(tmp_path) == (0, 0)
+    (tmp_path / "proc/meminfo").write_text("MemTotal:       2048 kB\nMemAvailable:   1024 kB\n")
+    for most, current, told in (
+        ("max", "1", (1024, 2048)),
+        (str(1 << 40), "1", (1024, 2048)),
+        (str(512 << 10), str(500 << 10), (12 + 8, 512)),
+    ):
+        (group / "memory.max").write_text(f"{most}\n")
+        (group / "memory.current").write_text(f"{current}\n")
+        (group / "memory.stat").write_text("anon 9\ninactive_file 8192\nslab 1\n")
+        assert free_host(tmp_path) == (told[0] << 10, told[1] << 10)
+
+
+def test_memory_that_two_share_counts_once() -> None:
+    assert held_host([]) == held_host([0]) == 0
+    assert held_host([os.getpid()]) > 10 << 20

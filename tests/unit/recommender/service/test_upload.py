@@ -66,3 +66,10 @@ def test_an_upload_takes_no_place_that_is_taken(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         asyncio.run(upload.received(request, tmp_path, "a.csv"))
     assert (tmp_path / "kept").read_bytes() == b"old"
+
+
+def test_an_upload_is_removed_whole(tmp_path: Path) -> None:
+    (tmp_path / "up" / "run").mkdir(parents=True)
+    (tmp_path / "up" / "run" / "a.csv").touch()
+    upload.discard(tmp_path / "up")
+    assert not (tmp_path / "up").exists()

@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from kg.errors import WorkspaceError
 from recommender.workspace.workspace import Workspace
 from tests.samples.problems import make_problem
 
@@ -48,3 +51,11 @@ def test_sizes_of_a_problem_stand_in_for_an_unknown_model(empty_path: Path, tmp_
     )
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
         assert workspace.ask.model_facts(problem) == {"layers": 2}
+
+
+def test_no_reader_writes(empty_path: Path, tmp_path: Path) -> None:
+    with (
+        Workspace.open(empty_path, cache=tmp_path) as workspace,
+        pytest.raises(WorkspaceError, match="readonly"),
+    ):
+        workspace.trials.file.write("DELETE FROM trials")

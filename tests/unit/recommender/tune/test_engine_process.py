@@ -10,6 +10,7 @@ import pytest
 
 from kg.errors import InputError
 from recommender.measuring.outcome import CancelledError
+from recommender.tune import engine_process
 from recommender.tune.engine_process import EngineProcess, StartError, telling_line
 
 
@@ -118,3 +119,20 @@ def test_the_line_that_tells(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("a\nb\n")
     assert telling_line(tmp_path / "log") == "b"
     assert (tmp_path / "log").stat().st_size
+
+
+def test_what_takes_the_last_memory_of_the_machine_is_killed_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 64 MiB: beside 1 GiB that is free it is not to blame, beside 16 MiB it is."""
+    free = [1 << 30]
+    monkeypatch.setattr(engine_process, "free_host", lambda: (free[0], 64 << 30))
+    process = start(tmp_path, "import time; held = b'x' * (64 << 20); print('up'); time.sleep(60)")
+    with pytest.raises(StartError, match="not ready"):
+        process.wait_ready(lambda: False, "its door", silence_s=1.5, cancel=threading.Event())
+    assert process.end == ""
+    free[0] = 16 << 20
+    with pytest.raises(StartError, match=r"killed: it holds \d\d MiB, and 16 of the machine's are left"):
+        process.wait_ready(lambda: False, "its door", silence_s=30, cancel=threading.Event())
+    process.stop()
+    assert process.pids == []

@@ -160,6 +160,23 @@ def test_a_port_in_other_hands_ends_everything_before_a_start(
         assert old.poll() is None
 
 
+@pytest.mark.parametrize("line", ["--api-key $(echo s3cret-of-ours)", ""])
+def test_ready_may_stand_behind_a_key_that_the_server_is_started_with(
+    evaluator: ServingEvaluator, tmp_path: Path, line: str
+) -> None:
+    port, path = free_port(), tmp_path / "own.sh"
+    path.write_text(f"export OPENAI_API_KEY=s3cret-of-ours\n./bin/vllm serve tiny --port {port} {line}\n")
+    (tmp_path / "bin" / "vllm").rename(tmp_path / "bin" / "own")
+    text, evaluator.ready_url = (
+        path.read_text().replace("/vllm", "/own"),
+        f"http://127.0.0.1:{port}/v1/models",
+    )
+    script = LaunchScript.read(path, tmp_path, text, ready=evaluator.ready_url)
+    assert script.program == ""
+    evaluator.place = replace(evaluator.place, script=script)
+    assert measure(evaluator).status is Status.OK
+
+
 def test_who_answers_must_be_who_was_started(
     evaluator: ServingEvaluator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

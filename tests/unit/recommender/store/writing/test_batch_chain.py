@@ -5,15 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyoxigraph import NamedNode, Triple
 
-from kg.errors import WorkspaceError
+from kg.errors import InputError, WorkspaceError
 from kg.nouns.entities import Case
 from kg.nouns.knowledge import Bottleneck
 from kg.rows import batches
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import to_triples
 from kg.triples.snapshots import open_newest
+from kg.triples.vocabulary import TG
 from recommender.files import WorkspaceFiles, write_folder
 from recommender.store.versions import Version, save
 from recommender.store.writing.batch_chain import BatchChain
@@ -157,3 +160,30 @@ def test_what_a_batch_that_never_was_saved_is_removed(empty_path: Path) -> None:
         pass
     assert [item.name for item in files.versions.iterdir()] == ["since0"]
     assert [item.name for item in files.generations.iterdir()] == ["0"]
+
+
+def test_an_import_is_taken_back_where_it_is_as_it_came_and_nothing_rests_on_it(
+    empty_path: Path, tmp_path: Path
+) -> None:
+    said = sorted(to_triples(Bottleneck(id="own", labels={"en": "own words"})), key=str)
+    file = tmp_path / "own.nt"
+    file.write_bytes(b"".join(f"{triple} .\n".encode() for triple in said))
+    node = said[0].subject
+    assert isinstance(node, NamedNode)
+    pointing = Triple(NamedNode("https://example.org/other"), TG.CONFLICTS_WITH, node)
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        assert editor.import_graph(file) == len(said)
+        batch, writer = editor.batch, editor._writer
+        with pytest.raises(InputError, match=f"batch {batch + 1} is no import"):
+            editor.undo(batch + 1)
+        for removed, added, why in (
+            ([said[0]], [], "has changed since"),
+            ([], [pointing], "is used since by"),
+        ):
+            writer.change_knowledge(removed, added)
+            with pytest.raises(InputError, match=why):
+                editor.undo(batch)
+            writer.change_knowledge(added, removed)
+        assert set(said) <= set(writer.graph.triples())
+        assert editor.undo(batch) == len(said)
+        assert not set(said) & set(writer.graph.triples())
