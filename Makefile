@@ -27,7 +27,7 @@ help:
 	@echo "make test-long          run the longest tests: kills, workers, whole documents, real folders"
 	@echo "make mutants            change the code on lines that differ from main, and print what no test sees"
 	@echo "make check              format, lint, types, import contracts, budgets of the features, wheel contents"
-	@echo "make release            build the wheel, and its bill of materials (CycloneDX) beside it"
+	@echo "make release            build archive, wheel and bill of materials (CycloneDX), check, install and ask them"
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make figures DATA=FOLDER run all benchmarks with the seed of the week and publish what they find (ALL=1: every"
 	@echo "                        group; ONLY=TEXT: some of them; SEED=N; CHECK=1: run a kept run again and compare)"
@@ -114,9 +114,17 @@ requirements.txt: pyproject.toml constraints.txt
 	echo 'hatchling>=1.25' | build/uv/bin/uv pip compile pyproject.toml - --universal --generate-hashes --no-annotate \
 	    --custom-compile-command 'make requirements.txt' -c constraints.txt --python-version 3.11 --output-file $@
 
-release: check-wheel
-	$(PYTHON) -m venv build/cyclonedx && build/cyclonedx/bin/pip install --quiet cyclonedx-bom
-	build/cyclonedx/bin/cyclonedx-py requirements requirements.txt --output-format JSON --output-file build/wheel/bom.json
+# What is published, in build/dist: the source archive, the wheel made from it, and what is in them (CycloneDX). The archive is
+# then installed into an environment of its own and asked.
+release:
+	rm -rf build/dist build/asked && $(PYTHON) -m venv --clear build/release && $(PYTHON) -m venv --clear build/installed
+	build/release/bin/pip install --quiet build twine check-wheel-contents cyclonedx-bom
+	build/release/bin/python -m build --outdir build/dist . > build/release/log
+	build/release/bin/twine check --strict build/dist/*
+	build/release/bin/check-wheel-contents build/dist/*.whl
+	build/release/bin/cyclonedx-py requirements requirements.txt --output-format JSON --output-file build/dist/bom.json
+	build/installed/bin/pip install --quiet -c constraints.txt build/dist/*.tar.gz
+	cd build && installed/bin/tunegraph --workspace asked recommend --model qwen3-32b --phase serving --hardware 910B3 --count 4
 
 bench: $(VENV)/.test
 	@test -n "$(CASES)" || (echo "make bench CASES=FOLDER: which folder of cases?" && exit 2)

@@ -4,6 +4,10 @@ import re
 import tomllib
 from pathlib import Path
 
+import yaml
+
+from data import __version__
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -30,3 +34,12 @@ def test_every_requirement_has_digests_and_the_release_of_the_tests() -> None:
 
 def test_the_image_starts_from_a_digest() -> None:
     assert re.match(r"(?s).*^FROM \S+@sha256:[0-9a-f]{64}$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+
+
+def test_what_is_cited_is_this_version_and_the_pythons_that_it_names_are_tested() -> None:
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"] == __version__
+    assert f"## {__version__} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {line.rpartition(" ")[2] for line in project["classifiers"] if "Python :: 3." in line}
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    assert set(workflow["jobs"]["checks-and-tests"]["strategy"]["matrix"]["python"]) == named
