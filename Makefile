@@ -115,7 +115,7 @@ requirements.txt: pyproject.toml constraints.txt
 	    --custom-compile-command 'make requirements.txt' -c constraints.txt --python-version 3.11 --output-file $@
 
 # What is published, in build/dist: the source archive, the wheel made from it, and what is in them (CycloneDX). The archive is
-# then installed into an environment of its own and asked.
+# then installed into an environment of its own, as pipx does it with the newest of what it needs, and asked.
 release:
 	rm -rf build/dist build/asked && $(PYTHON) -m venv --clear build/release && $(PYTHON) -m venv --clear build/installed
 	build/release/bin/pip install --quiet build twine check-wheel-contents cyclonedx-bom
@@ -123,7 +123,7 @@ release:
 	build/release/bin/twine check --strict build/dist/*
 	build/release/bin/check-wheel-contents build/dist/*.whl
 	build/release/bin/cyclonedx-py requirements requirements.txt --output-format JSON --output-file build/dist/bom.json
-	build/installed/bin/pip install --quiet -c constraints.txt build/dist/*.tar.gz
+	build/installed/bin/pip install --quiet build/dist/*.tar.gz
 	cd build && installed/bin/tunegraph --workspace asked recommend --model qwen3-32b --phase serving --hardware 910B3 --count 4
 
 bench: $(VENV)/.test
