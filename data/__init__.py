@@ -1,4 +1,4 @@
-"""What ships with the program: ontology, shapes, hardware, knowledge, models, published cases.
+"""Files that ship with the program: ontology, shapes, hardware, knowledge, models, published cases.
 
 Files are read through :func:`text` and :func:`files`, never by path, so that they are found in a wheel too.
 """

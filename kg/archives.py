@@ -1,4 +1,4 @@
-"""What packed files unpack to: each byte is counted against what is declared and what is allowed."""
+"""Bounds on packed files: each byte is counted against what is declared and what is allowed."""
 
 from __future__ import annotations
 

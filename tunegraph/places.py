@@ -1,4 +1,4 @@
-"""What a user has set up: the workspace that commands use where none is named, the cache, and defaults."""
+"""The workspace, cache and defaults of a user, where no option names others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a log tells as text: faults, statements of released programs, the load of a server, what to set."""
+"""Text of a log that was read: faults, statements of released programs, the load of a server, what to set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``tunegraph search`` prints of a search: its result, its course, what contributed."""
+"""Text of ``tunegraph search``: the result of a search, its course, what contributed."""
 
 from __future__ import annotations
 

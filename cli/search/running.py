@@ -1,4 +1,4 @@
-"""What the verbs of ``tunegraph search`` do beside parsing: files, logs, running, taking in."""
+"""Work of the verbs of ``tunegraph search`` beside parsing: files, logs, running, taking in."""
 
 from __future__ import annotations
 

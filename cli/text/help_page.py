@@ -18,7 +18,7 @@ _EXTRA = re.compile(r"^(.*?)(?:^|  )\[([^\[\]]+)\]$", re.DOTALL)
 
 
 class HelpPage(typer.Context.formatter_class):  # type: ignore[valid-type,misc]  # of typer, by whatever module
-    """What typer writes a help to: its English as it stands, else each paragraph in the language."""
+    """Page to which typer writes a help: its English as it stands, else each paragraph in the language."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         """Write the line of usage."""

@@ -1,4 +1,4 @@
-"""What a question wants: the metric that decides, and limits on others."""
+"""The aim of a question: the metric that decides, and limits on others."""
 
 from __future__ import annotations
 

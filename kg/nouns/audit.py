@@ -11,7 +11,7 @@ from kg.nouns.release import release_key
 
 
 class FindingKind(StrEnum):
-    """What is wrong with a setting that runs."""
+    """Kinds of fault in a setting that runs."""
 
     REFUSED = "refused"
     """The program does not start with it."""
@@ -32,7 +32,7 @@ class FindingKind(StrEnum):
 
 
 class FindingLevel(StrEnum):
-    """How much a finding matters, most first."""
+    """Weights of findings, the heaviest first."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -28,7 +28,7 @@ _FORM = "json"
 
 
 class Empty(Enum):
-    """How an empty value is written: as it is, as null, or not at all."""
+    """Form in which an empty value is written: as it is, as null, or not at all."""
 
     PLAIN = "plain"
     NULL = "null"

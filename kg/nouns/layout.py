@@ -18,7 +18,7 @@ DEGREES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelLayout:
-    """How the work is divided over devices.
+    """Division of the work over devices.
 
     Attributes:
         tp: Devices that share one matrix product.

@@ -1,4 +1,4 @@
-"""What a release of a program makes of one spelling of a setting."""
+"""Look-up of one spelling of a setting in a release of a program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookUp:
-    """What a release of a program makes of one spelling of a setting.
+    """Look-up of one spelling of a setting in a release of a program.
 
     Attributes:
         standing: Taken, passed on, not yet there, removed, or unknown.

@@ -48,7 +48,7 @@ class SettingDefault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedCase:
-    """What a program puts in the place of a setting that is not told, under a condition.
+    """Value that a program puts in the place of a setting left open, under a condition.
 
     Attributes:
         when: Terms that must hold, joined by ``and``; empty where it always holds.

@@ -24,7 +24,7 @@ DEGREES = ("tp", "pp", "dp", "ep", "cp")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """What settings state.
+    """Facts that settings state.
 
     Attributes:
         facts: Values by fact, counted one way.

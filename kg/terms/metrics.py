@@ -144,7 +144,7 @@ def canonical_metric(name: str, kind: WorkloadKind) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MetricWords:
-    """What words for a metric mean.
+    """Meaning of words for a metric.
 
     Attributes:
         metric: Canonical name.

@@ -20,7 +20,7 @@ _SCALES = MappingProxyType({"m": 1e6, "b": BILLION, "t": 1e12})
 
 
 class Part(StrEnum):
-    """What a word of a name says."""
+    """Meaning of one word of a model's name."""
 
     CORE = "core"
     """The family, its version, or a word that nobody has explained."""

@@ -1,4 +1,4 @@
-"""What a setting is for, by ``data/settings/purposes.yaml``."""
+"""Purposes of settings, from ``data/settings/purposes.yaml``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUANTISATION = "quantization"
 
 
 class Purpose(StrEnum):
-    """What a setting is for."""
+    """Purpose of a setting."""
 
     TUNING = "tuning"
     LAYOUT = "layout"

@@ -1,4 +1,4 @@
-"""What a program puts in the place of a setting that nobody tells, by the device where it depends on that.
+"""Defaults after resolution: the value that a program computes for a setting left open, by the device.
 
 The registry holds *cases* by release (``resolved``), the first that holds wins: terms of a device
 (``platform == npu``, ``memory >= 70`` in GiB, ``device has h100``), ``plain decoder`` for a model that writes

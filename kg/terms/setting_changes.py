@@ -1,4 +1,4 @@
-"""What a change of release makes of the settings of a program: from the registry alone."""
+"""Differences between two releases in the settings of a program, from the registry alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingChange:
-    """What became of one setting between two releases.
+    """Change of one setting between two releases.
 
     Attributes:
         what: ``added``, ``removed``, ``renamed``, ``default`` or ``takes``.
@@ -59,7 +59,7 @@ class SettingChanges(JsonNoun):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know beside the differences."""
+        """Notes beside the differences."""
         settings = registry(self.software)
         unread = (settings.at(release).note for release in self.releases)
         return (

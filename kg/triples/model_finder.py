@@ -63,7 +63,7 @@ class FoundModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSearch:
-    """What a graph has for a name.
+    """Matches for a name in a graph.
 
     Attributes:
         found: The models that it may mean: one where it is known, several where it fits more.

@@ -1,4 +1,4 @@
-"""How many devices a rate of requests needs: deployments side by side, with their cost and energy."""
+"""Devices for a rate of requests: deployments side by side, with their cost and energy."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class CapacityOption:
         return self.chance >= LIKELY - 1e-6
 
     def cells(self) -> tuple[str, ...]:
-        """What a table shows of it."""
+        """Cells of its row in a table of deployments."""
         rated, one = self.rated, self.rated.deployment
         drafts = ", drafts" if one.drafts else ""
         return (
@@ -172,7 +172,7 @@ class Capacity(JsonNoun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityRequest:
-    """What is asked beside the problem.
+    """A request for a capacity, beside the problem.
 
     Attributes:
         rate_per_s: Requests a second; None for one instance of each deployment.

@@ -1,4 +1,4 @@
-"""What a sweep of estimates comes to: two of them beside each other, and those that no other beats."""
+"""Comparison of estimates: two beside each other, and those of a sweep that no other beats."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _SAYS_MORE = re.compile(r"debug|verbos|log_?level", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cure(JsonNoun):
-    """What the words and numbers of one message say of settings.
+    """Settings that the words and numbers of one message call for.
 
     Attributes:
         line: Its number.
@@ -57,7 +57,7 @@ class Cure(JsonNoun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogAnswer:
-    """What a log tells, and what to do.
+    """Faults, statements and state of a log, with the settings that help.
 
     Attributes:
         reading: What is understood of its lines.
@@ -122,7 +122,7 @@ def answer_log(
     beside: Sequence[Path] = (),
     modelled: Callable[[Mapping[str, str]], Mapping[str, float]] = lambda _: {},
 ) -> LogAnswer:
-    """What a log tells, and what to do.
+    """Faults, statements and state of a log, with the settings that help.
 
     Args:
         graph: What is known.

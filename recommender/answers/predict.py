@@ -1,4 +1,4 @@
-"""What tuning is worth before any of it is done: the gain, memory, energy and carbon, with intervals.
+"""The worth of tuning before any of it is done: gain, memory, energy and carbon, with intervals.
 
 g: log gain in what is to improve. The recommendations bring one from cases and published effects, the
 cost model another where it has settings for the change; where both speak they are weighed by their precision.

@@ -46,7 +46,7 @@ _BY_STRATEGY = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
 @dataclass(frozen=True, slots=True)
 class Recommender:
-    """What answers questions.
+    """Answers questions, from the cases, knowledge and cost model of a workspace.
 
     Attributes:
         retriever: Finds the nearest known problems.
@@ -309,7 +309,7 @@ _A = {
 
 
 def _told(refused: Sequence[Refusal]) -> str:
-    """Of each rule the first reason and its source."""
+    """The first reason and source for each rule."""
     first = {item.rule: item for item in reversed(refused)}
     return "; ".join(f"{item.reason} <{item.source}>" for item in reversed(first.values()))
 

@@ -123,7 +123,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledRun:
-    """What a profile tells of the run that advice must fit.
+    """The run of a profile, as far as advice must fit it.
 
     Attributes:
         facts: Facts of conditions: hardware, phase, precision, versions, settings.

@@ -1,4 +1,4 @@
-"""What an audit looks at: the settings of a launch as its release reads them, and the facts around them."""
+"""The case before an audit: settings of a launch as its release reads them, and the facts around them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNREAD = LookUp(standing=Standing.UNKNOWN, release="")
 
 @dataclass(frozen=True, kw_only=True)
 class AuditCase:
-    """What an audit looks at.
+    """A launch before an audit.
 
     Attributes:
         settings: As they are written.
@@ -134,7 +134,7 @@ def audit_case(
     hardware: Sequence[str] = (),
     positions: int = 0,
 ) -> AuditCase:
-    """What an audit looks at.
+    """A launch before an audit.
 
     Args:
         running: Settings of the launch.

@@ -24,7 +24,7 @@ _REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_]\w*(?==)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedCost:
-    """What a setting costs here, by the cost model.
+    """Cost of a setting here, by the cost model.
 
     Attributes:
         gain: Log gain of the throughput without the setting, at the load of the question; None where the cost

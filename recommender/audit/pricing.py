@@ -1,4 +1,4 @@
-"""What findings cost here, by the cost model: the same question with the setting and without it."""
+"""Prices of findings, by the cost model: the same question with the setting and without it."""
 
 from __future__ import annotations
 

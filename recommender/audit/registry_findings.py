@@ -1,4 +1,4 @@
-"""What the registry of a release says of the settings of a launch: gone, not there yet, misspelt, at odds."""
+"""Findings from the registry of a release: settings that are gone, not there yet, misspelt or at odds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another release makes of a launch: gone, refused, other defaults, and what becomes possible."""
+"""Upgrade of a launch to another release: gone, refused, other defaults, and what becomes possible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class UpgradeKind(StrEnum):
-    """What an upgrade makes of a setting, what breaks first."""
+    """Kinds of change by an upgrade, what breaks first."""
 
     REMOVED = "removed"
     REFUSED = "refused value"
@@ -42,7 +42,7 @@ class UpgradeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeChange(JsonNoun):
-    """What an upgrade makes of one setting.
+    """Change of one setting by an upgrade.
 
     Attributes:
         kind: What becomes of it.
@@ -67,7 +67,7 @@ class UpgradeChange(JsonNoun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgrade:
-    """What another release makes of a launch.
+    """A launch under another release.
 
     Attributes:
         program: What runs.

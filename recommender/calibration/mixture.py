@@ -36,7 +36,7 @@ AGAIN = "python -m tools.fitting.fit_ranking CASES --write"
 
 @dataclass(frozen=True, slots=True)
 class EvidenceClass:
-    """What decides how far copying is to be trusted.
+    """Class of evidence, which decides how far copying is to be trusted.
 
     Attributes:
         distance: How far the nearest hardware with times is.

@@ -26,7 +26,7 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeSize:
-    """How much a sum of trees can remember; of four sizes the choice for 10 of 12 devices left out.
+    """Size of a sum of trees; of four sizes the choice for 10 of 12 devices left out.
 
     Attributes:
         trees: Their number.

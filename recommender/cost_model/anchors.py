@@ -59,7 +59,7 @@ SCHEMA_VERSION = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepKey:
-    """What a step is of, as anchors tell steps apart.
+    """Key by which anchors tell steps apart.
 
     Attributes:
         phase: ``"training"`` or ``"serving"``.
@@ -78,7 +78,7 @@ class StepKey:
     site: str = ""
 
     def effect(self, name: str) -> tuple[str, ...] | None:
-        """What names the effect; None where a part of the name is not stated."""
+        """Name of the effect; None where a part of it is not stated."""
         values = tuple(getattr(self, part) for part in EFFECTS[name])
         return values if all(values) else None
 
@@ -100,7 +100,7 @@ class MeasuredStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
-    """What anchors make of one step.
+    """Correction of one step by anchors.
 
     Attributes:
         log_factor: Log of what modelled times are multiplied by.
@@ -114,13 +114,13 @@ class Correction:
 
     @property
     def factor(self) -> float:
-        """What modelled times are multiplied by."""
+        """Factor on modelled times."""
         return math.exp(self.log_factor)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutErrors:
-    """How far off measured steps were when their source was left out.
+    """Errors of measured steps when their source was left out.
 
     Attributes:
         by_kind: By :func:`kind_of`, the standard deviation within 1.645 of which nine tenths of them lie.

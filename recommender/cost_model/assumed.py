@@ -1,4 +1,4 @@
-"""What is assumed where a question is silent, one fact each: every command prints these and no others.
+"""Assumptions where a question is silent, one fact each: every command prints these and no others.
 
 Release, devices, number format, lengths and load come from here in words and with the option that says
 otherwise.

@@ -1,4 +1,4 @@
-"""What a change of settings does to time, memory and energy, by the cost model.
+"""Effect of a change of settings on time, memory and energy, by the cost model.
 
 Both sides are estimated with the same base, so errors that both share cancel; what is left of the error of a
 gain is :data:`GAIN_SPREAD`.

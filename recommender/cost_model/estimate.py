@@ -1,4 +1,4 @@
-"""What one or many configurations of a workload cost: the entry of the cost model.
+"""Cost of one or many configurations of a workload: the entry of the cost model.
 
 ``estimate`` takes facts, not stores: whoever asks reads model and hardware from the graph.
 """

@@ -64,17 +64,17 @@ class PricedStep:
 
     @property
     def throughput(self) -> float:
-        """Of the whole job, in ``unit``."""
+        """Throughput of the whole job, in ``unit``."""
         return self.results["throughput"]
 
     @property
     def power_w(self) -> float | None:
-        """Of one device; None where its facts are missing."""
+        """Power of one device; None where its facts are missing."""
         return self.results.get("power_w")
 
     @property
     def energy_per_unit_j(self) -> float | None:
-        """Of one token or sample over all devices; None likewise."""
+        """Energy of one token or sample over all devices; None likewise."""
         return self.results.get("energy_per_unit_j")
 
     @property

@@ -1,4 +1,4 @@
-"""What kernels reach of what their device could, from their shapes: operations and bytes over its rates.
+"""Headroom of kernels below their device, from shapes: operations and bytes over its rates.
 
 A product of 16-bit numbers is timed by the fitted cost model, what else is known by its shapes by the larger
 of operations over the peak and bytes over the bandwidth, each by the share that fitted operators reach. What
@@ -109,7 +109,7 @@ def headroom(view: KernelView) -> tuple[Headroom, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What one run of a kernel has to do: operations in a format, bytes, and m, n, k of a plain product.
+    """Work of one run of a kernel: operations in a format, bytes, and m, n, k of a plain product.
 
     Of attention all pairs are counted: where it is causal, what it leaves is more than is told.
     """

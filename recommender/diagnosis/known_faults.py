@@ -70,7 +70,7 @@ class WordIndex(Generic[T]):
         self._known: dict[bytes, list[int]] = {}
 
     def find(self, lines: Sequence[bytes]) -> Iterator[list[T]]:
-        """Of each line the things of which a pattern may find it, each once, in the order of the things."""
+        """For each line the things of which a pattern may find it, each once, in the order of the things."""
         for start in range(0, len(lines), BATCH):
             batch = lines[start : start + BATCH]
             text = b"\n".join(batch).translate(_WORDS)

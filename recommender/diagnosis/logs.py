@@ -109,7 +109,7 @@ def _numbered(lines: Iterable[tuple[int, str]]) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogReading(JsonNoun):
-    """What is understood of a log.
+    """A log as it was understood.
 
     Attributes:
         faults: Known faults: causes before what only says that something failed, the last one first.
@@ -163,7 +163,7 @@ class LogReading(JsonNoun):
 
 
 def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples | None = None) -> LogReading:
-    """What is understood of a log.
+    """A log as it was understood.
 
     Args:
         path: The log.
@@ -247,7 +247,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
 
 
 def _worth(lines: Sequence[LogLine], marked: set[str]) -> list[LogLine]:
-    """Of further lines of a log without end those that tell an error, go on with one, or are statements."""
+    """Lines of a log without end that tell an error, go on with one, or are statements."""
     index = index_of(tuple(sorted(marked)))
     telling = {line.last_number for line in lines if line.says_error}
     near = {number + step for number in telling for step in range(MOST_FURTHER + 1)}

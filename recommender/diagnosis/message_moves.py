@@ -1,4 +1,4 @@
-"""What a message says of settings: a limit between two numbers, and the advice of the program itself.
+"""Settings named in a message: a limit between two numbers, and the advice of the program itself.
 
 Numbers stand in a message beside names of settings ("max_num_batched_tokens (2048) is smaller than
 max_model_len (8192)"); the words between say which relation does not hold, the numbers which side to move.

@@ -20,7 +20,7 @@ _NEED, _THERE, _PROGRAMS = "required", "available", "programs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeBound:
-    """What a failed kernel says of the sizes of its blocks.
+    """Bound on the sizes of a kernel's blocks, from one that failed.
 
     Attributes:
         sizes: The sizes that failed, by name.

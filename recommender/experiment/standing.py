@@ -59,7 +59,7 @@ class ExperimentState:
 
     @property
     def verdict(self) -> Verdict:
-        """Of one treatment its verdict; of several ``BETTER`` if any is, else what all have in common."""
+        """Verdict of one treatment; of several ``BETTER`` if any is, else what all have in common."""
         found = {item.verdict for item in self.comparisons}
         if Verdict.BETTER in found:
             return Verdict.BETTER

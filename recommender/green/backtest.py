@@ -170,7 +170,7 @@ def simulate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestResult:
-    """What plans for one kind of job would have kept; all in per cent of what it emits at once.
+    """Result of plans for one kind of job in the past, in per cent of what it emits at once.
 
     Attributes:
         region: Of the grid.

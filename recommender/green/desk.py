@@ -155,7 +155,7 @@ class RegionForecast:
 
 
 class GreenDesk:
-    """What a workspace knows of grids, and what it plans on them.
+    """Grids that a workspace knows, and plans on them.
 
     Args:
         folder: Where the series lie.

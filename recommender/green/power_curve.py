@@ -33,7 +33,7 @@ _LEAST_CLOCK = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerCurve:
-    """How time and power of one workload follow the clock.
+    """Time and power of one workload by the clock.
 
     Attributes:
         clock_bound: Time that the clock binds over the rest, at full clock (c).

@@ -30,7 +30,7 @@ LEAST_SAVING = 0.005
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PromiseRecord:
-    """How plans of one kind kept what they promised.
+    """Record of plans of one kind: promised and kept.
 
     Attributes:
         kept: Saving kept of one promised.

@@ -51,7 +51,7 @@ class Support(JsonNoun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceInfluence(JsonNoun):
-    """What one source does to an expected gain.
+    """Influence of one source on an expected gain.
 
     Attributes:
         source: Title and address.
@@ -137,7 +137,7 @@ class Change:
 
     @property
     def baseline(self) -> str:
-        """What the gain is against."""
+        """The baseline of the gain."""
         return self.against or BASELINE
 
     @property
@@ -147,7 +147,7 @@ class Change:
 
     @property
     def words(self) -> list[str]:
-        """What to set, each setting as it is written."""
+        """Settings of the change, each as it is written."""
         return change_words(self.settings)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What of a model decides which settings and measurements go with it."""
+"""Properties of a model that decide which settings and measurements go with it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def accuracy_in(model: str, precision: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTraits:
-    """What of a model decides which settings go with it.
+    """Properties of a model that decide which settings go with it.
 
     Attributes:
         id: Its id.

@@ -115,7 +115,7 @@ def launch_text(settings: Sequence[PlanSetting], framework: str, checkpoint: str
 
 
 def change_words(settings: Sequence[PlanSetting]) -> list[str]:
-    """What a change sets, each setting as it is written."""
+    """Settings of a change, each as it is written."""
     removed = [f"without {item.key}" for item in settings if item.removed]
     flags, fields = flag_words(settings), field_lines(settings)
     return [*export_lines(settings), *flags, *object_words(settings), *fields, *removed]

@@ -15,7 +15,7 @@ FIELDS = frozenset({SettingPlace.YAML, SettingPlace.CODE})
 
 
 class Origin(StrEnum):
-    """What a setting of a start configuration comes from."""
+    """Origins of a setting of a start configuration."""
 
     COST_MODEL = "cost model"
     RECIPE = "recipe"

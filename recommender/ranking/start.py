@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedValue(JsonNoun):
-    """What a configuration is expected to reach.
+    """A value that a configuration is expected to reach.
 
     Attributes:
         metric: Name of the metric.

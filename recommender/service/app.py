@@ -132,7 +132,7 @@ _POLICY = {
 
 @dataclass(frozen=True, kw_only=True)
 class TuningService:
-    """What the addresses of one server share.
+    """State that the addresses of one server share.
 
     Attributes:
         path: The workspace.

@@ -101,7 +101,7 @@ def subject_of(path: Path, recommendation: str) -> ExperimentSubject:
 
 
 def configuration_of(path: Path, recommendation: str) -> Settings:
-    """What a remembered recommendation set.
+    """Configuration of a remembered recommendation.
 
     Raises:
         UnknownEntityError: None has this id.

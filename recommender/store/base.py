@@ -21,7 +21,7 @@ _DESCRIPTION, _GRAPH = "base.json", "graph"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
-    """What is not a workspace's own: the batches and the knowledge that it began with.
+    """Base of a workspace: the batches and the knowledge that it began with.
 
     Attributes:
         batch: Newest batch of it.

@@ -80,7 +80,7 @@ class TuneChange(JsonNoun):
 
     @property
     def digest(self) -> str:
-        """Of its edits."""
+        """Digest of its edits."""
         return digest_of(self.edits)
 
 

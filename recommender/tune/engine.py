@@ -1,4 +1,4 @@
-"""How an engine is started, asked and stopped: a row of ``data/tune/engines.yaml``."""
+"""An engine's way to be started, asked and stopped: a row of ``data/tune/engines.yaml``."""
 
 from __future__ import annotations
 

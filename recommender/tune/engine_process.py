@@ -214,7 +214,7 @@ class EngineProcess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlace:
-    """What starts a script: the script, its environment, and where its logs go.
+    """Place of a launch: the script, its environment, and where its logs go.
 
     Attributes:
         script: The user's.

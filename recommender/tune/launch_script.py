@@ -156,7 +156,7 @@ class LaunchScript:
 
     @property
     def digest(self) -> str:
-        """Of its text: a tune that goes on must find it unchanged."""
+        """Digest of the text: a tune that goes on must find it unchanged."""
         return hashlib.sha256(self.source.encode()).hexdigest()[:16]
 
     @property

@@ -175,7 +175,7 @@ class RequestRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
-    """What came of a load.
+    """Result of a load.
 
     Attributes:
         records: Its requests, in the order in which they ended.
@@ -216,7 +216,7 @@ class LoadResult:
 
     @property
     def send_lag_s(self) -> float:
-        """How late the client was, at its 99th percentile."""
+        """Lag of the client's sends, at the 99th percentile."""
         return _percentile((item.sent - item.due for item in self.records), 0.99) or 0.0
 
 

@@ -42,7 +42,7 @@ _ACCURACY_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityFinding(JsonNoun):
-    """What became of the answers.
+    """Difference of the answers from those of the script as it is.
 
     Attributes:
         state: ``same``, ``unknown`` or ``fault``.

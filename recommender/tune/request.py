@@ -1,4 +1,4 @@
-"""What is asked of a tune: the script, its load and limits, the budget, and what may be tried."""
+"""The request of a tune: script, load and limits, budget, and what may be tried."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class TuneRequest(JsonNoun):
         return tuple(map(LatencyLimit.parse, self.limits))
 
     def load_client(self, script: LaunchScript) -> LoadClient | None:
-        """What puts the load; None for tunegraph's own client.
+        """Client of the load; None for tunegraph's own.
 
         Raises:
             InputError: It is none, is not installed, or limits go with it.
@@ -194,13 +194,13 @@ class TuneRequest(JsonNoun):
         return LoadClient.of(self.client, self.load_of(), script.model)
 
     def objective(self, script: LaunchScript) -> TuneObjective:
-        """What is improved."""
+        """Objective of the tune."""
         if not script.is_server:
             return training_objective(self.line, Better(self.better))
         return serving_objective(self.load_of(), self.latency_limits())
 
     def evaluator(self, script: LaunchScript, journal: TuneJournal) -> ServingEvaluator | TrainingEvaluator:
-        """What starts and measures."""
+        """Evaluator that starts and measures."""
         place = LaunchPlace(
             script=script,
             base=dict(os.environ),

@@ -73,7 +73,7 @@ class ServingEvaluator:
 
     @property
     def objective(self) -> TuneObjective:
-        """What is improved under this load."""
+        """Objective under this load."""
         return serving_objective(self.load, self.limits)
 
     def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
@@ -219,7 +219,7 @@ class ServingEvaluator:
 
 
 def serving_objective(load: Load, limits: Sequence[LatencyLimit]) -> TuneObjective:
-    """What is improved under a load."""
+    """Objective under a load."""
     if load.kind is LoadKind.FIND:
         text = "requests a second within the limits"
         return TuneObjective(

@@ -1,4 +1,4 @@
-"""What one start of a configuration gave, who gives such numbers, and what a tune of such starts comes to."""
+"""Result of one start, of a tune of such starts, and the interface of what measures them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class TuneStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneObjective:
-    """What a tune improves.
+    """Objective of a tune.
 
     Attributes:
         metric: Canonical name.
@@ -118,7 +118,7 @@ class TuneEvaluator(Protocol):
 
     @property
     def objective(self) -> TuneObjective:
-        """What it measures."""
+        """The metric that the evaluations measure."""
 
     def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
         """Measure a configuration.
@@ -153,7 +153,7 @@ class TuneStep:
 
     @property
     def name(self) -> str:
-        """What it tried."""
+        """The change that it tried."""
         return "the script as it is" if self.change is None else self.change.name
 
 
@@ -193,7 +193,7 @@ class TuneOutcome:
 
     @property
     def verdict(self) -> Verdict | None:
-        """Of the confirmation; None where none was run."""
+        """Verdict of the confirmation; None where none was run."""
         return None if self.state is None else self.state.verdict
 
     @property

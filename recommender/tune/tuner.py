@@ -49,7 +49,7 @@ _TURNS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget(JsonNoun):
-    """What a tune may use.
+    """Budget of a tune: starts and time.
 
     Attributes:
         evaluations: Starts at most; None for any number.
@@ -146,12 +146,12 @@ class TuneLoop:
 
     @property
     def best(self) -> TuneResult:
-        """What the incumbent gave."""
+        """Result of the incumbent."""
         return next(item.result for item in reversed(self.steps) if item.is_accepted)
 
     @property
     def _incumbent(self) -> ScriptEdits:
-        """What the incumbent writes."""
+        """Edits of the incumbent."""
         return joined(item.edits for item in self.accepted)
 
     @property

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeDesk(Desk):
-    """What a workspace knows, and how more comes in."""
+    """Knowledge of a workspace, and the ways in which more comes in."""
 
     __slots__ = ()
 

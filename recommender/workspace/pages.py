@@ -39,7 +39,7 @@ _PAGES, _QUESTIONS = frozenset({".html", ".htm"}), frozenset({".yaml", ".yml"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportSources:
-    """What a report can be made of.
+    """Sources that a report can be made of.
 
     Attributes:
         workspace: It, open.

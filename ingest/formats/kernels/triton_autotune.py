@@ -1,4 +1,4 @@
-"""What Triton's autotuner and PyTorch's compiler keep of their tuning.
+"""Tuning results that Triton's autotuner and PyTorch's compiler keep.
 
 ``KERNEL.autotune.json``, written where ``TRITON_CACHE_AUTOTUNING=1`` or a kernel asks for it, has the key of
 one problem and each configuration with its time in milliseconds, or with the median and the quantiles .2 and

@@ -21,7 +21,7 @@ NO_ZONE = "its times carry no zone and are taken as UTC: --zone says which clock
 
 
 class Knowledge(StrEnum):
-    """How an amount of energy is known."""
+    """Ways in which an amount of energy is known."""
 
     MEASURED = "measured"
     MODELLED = "modelled"
@@ -55,7 +55,7 @@ class MeteredEnergy:
 
 @dataclass(slots=True, kw_only=True)
 class MeterLog:
-    """What a log of a meter has.
+    """Contents of a log of a meter.
 
     Attributes:
         energies: By part.
@@ -70,7 +70,7 @@ class MeterLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeterClock:
-    """What a log does not say of its times.
+    """Clock of a log whose times do not state it.
 
     Attributes:
         interval_s: Seconds between readings, where the log has no times.

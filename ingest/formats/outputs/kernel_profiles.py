@@ -1,4 +1,4 @@
-"""What Triton's profiler Proton measured of kernels, and what CANN's repositories of tilings keep of them.
+"""Kernels measured by Triton's profiler Proton, and those in CANN's repositories of tilings.
 
 A ``.hatchet`` file of Proton is a tree of scopes; each kernel in it has the sum of its times and their count.
 A repository of tilings (``SOC_CORES_AiCore_OP_runtime_kb.json``, made by the tuner AOE or shipped) has a

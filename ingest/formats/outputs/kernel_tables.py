@@ -43,7 +43,7 @@ _FORMATS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingTable:
-    """What one tool prints; the head of ``data/outputs/kernels.yaml`` says what each field means."""
+    """Table that one tool prints; the head of ``data/outputs/kernels.yaml`` says what each field means."""
 
     id: str
     title: str

@@ -56,7 +56,7 @@ _SECONDS = {"_ms": "ms", "_s": "s", "_us": "us"}
 
 @dataclass(slots=True, kw_only=True)
 class StatedRun:
-    """What a file says of one run.
+    """One run, as a file states it.
 
     Attributes:
         place: Where it stands in the file.

@@ -17,7 +17,7 @@ _PHASES = ("serving", "training")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """What one tool writes; the head of ``data/outputs/serving.yaml`` says what each field means.
+    """Output of one tool; the head of ``data/outputs/serving.yaml`` says what each field means.
 
     Attributes:
         id: Its name.

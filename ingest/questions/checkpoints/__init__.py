@@ -1,1 +1,1 @@
-"""What the configuration of a checkpoint states: the structure of its network, the format of its weights."""
+"""Configuration of a checkpoint: the structure of its network, the format of its weights."""

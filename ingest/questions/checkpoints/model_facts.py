@@ -1,4 +1,4 @@
-"""What a ``config.json`` states beyond sizes: attention layer by layer, experts, draft layers.
+"""Facts of a ``config.json`` beyond sizes: attention layer by layer, experts, draft layers.
 
 ``attention_kind`` is one word, or several joined by ``+`` where layers differ:
 

@@ -87,7 +87,7 @@ class StartedProgram:
 
     @property
     def phase(self) -> str:
-        """What it does."""
+        """The phase that a program runs."""
         return self.signs.phases.get(self.command, self.signs.phase)
 
     def devices(self, sizes: str) -> int | None:

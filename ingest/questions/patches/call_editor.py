@@ -32,7 +32,7 @@ class CallEditor:
 
     @property
     def commands(self) -> int:
-        """How many calls are read again."""
+        """Number of calls that are read again."""
         return len(read_calls(self.text))
 
     @property

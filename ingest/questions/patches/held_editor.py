@@ -25,11 +25,11 @@ class LaunchEditor(Protocol):
 
     @property
     def edits(self) -> int:
-        """How many settings were written."""
+        """Number of settings that were written."""
 
     @property
     def commands(self) -> int:
-        """How many commands are read again."""
+        """Number of commands that are read again."""
 
     def make(self, edit: SettingEdit) -> str:
         """Make an edit; why it could not be made, or an empty text."""
@@ -40,7 +40,7 @@ class LaunchHolder(Protocol):
 
     @property
     def commands(self) -> int:
-        """How many commands are read again."""
+        """Number of commands that are read again."""
 
     @property
     def refusal(self) -> str:
@@ -70,7 +70,7 @@ class HeldEditor:
 
     @property
     def commands(self) -> int:
-        """How many commands are read again."""
+        """Number of commands that are read again."""
         return self.holder.commands
 
     def make(self, edit: SettingEdit) -> str:
@@ -112,7 +112,7 @@ class QuotedLaunch:
 
     @property
     def commands(self) -> int:
-        """How many commands are read again."""
+        """Number of commands that are read again."""
         return len(self.script.commands)
 
     def within(self, *, filled: bool = False) -> LaunchEditor | None:

@@ -54,7 +54,7 @@ class ContainerLaunch:
 
     @property
     def commands(self) -> int:
-        """How many commands are read again."""
+        """Number of commands that are read again."""
         return len(self.all)
 
     def within(self, *, filled: bool = False) -> LaunchEditor:
@@ -196,7 +196,7 @@ class BlockLaunch:
 
     @property
     def commands(self) -> int:
-        """How many commands are read again."""
+        """Number of commands that are read again."""
         return len(read_script(self.region.says).commands)
 
     def within(self, *, filled: bool = False) -> LaunchEditor:

@@ -42,7 +42,7 @@ class Region:
 
     @property
     def raw(self) -> str:
-        """What is written."""
+        """Text of the region as it is written."""
         return self.outer[self.start : self.end]
 
     def put(self, says: str) -> str | None:

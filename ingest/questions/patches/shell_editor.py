@@ -82,7 +82,7 @@ class ShellEditor:
 
     @property
     def commands(self) -> int:
-        """How many commands are read again."""
+        """Number of commands that are read again."""
         return len(self.script.commands)
 
     @property

@@ -56,7 +56,7 @@ _TURNS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployedProgram:
-    """What is known of deploying a program on the devices of a maker.
+    """A program as it is deployed on the devices of a maker.
 
     Attributes:
         image: Of its containers.

@@ -1,4 +1,4 @@
-"""What measured runs say of steps that nobody has run: by how much the cost model is off there."""
+"""Correction of steps that nobody has run by measured runs: by how much the cost model is off there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OF_THE_PRICE = 0.28
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorScales:
-    """How errors of prices go together: as published runs of GPUs make most likely.
+    """Scales of the errors of prices, as published runs of GPUs make most likely.
 
     ``benchmarks/answers/measured_starts.py`` fits them, and again without the asked model.
 
@@ -81,7 +81,7 @@ SCALES = ErrorScales()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteLevel(JsonNoun):
-    """What the runs of whoever asks say of a model that they have not run, alike for each configuration.
+    """Level of a model that a site has not run, by its own runs of others, alike for each configuration.
 
     Attributes:
         log_factor: Log of what its prices are multiplied by.

@@ -10,7 +10,7 @@ from recommender.cost_model.measured.step_place import StepPlace  # noqa: TC001 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedRun(JsonNoun):
-    """What a correction needs to know of a measured run.
+    """A measured run, as a correction needs to know it.
 
     Attributes:
         place: Its work, machine, layout and load.

@@ -16,7 +16,7 @@ SIZES = ("tensor_parallel", "pipeline_parallel", "context_parallel")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPlace(JsonNoun):
-    """What of a step is compared with other steps; sizes as logs to the base of 2.
+    """Place of a step among others, by which they are compared; sizes as logs to the base of 2.
 
     Attributes:
         engine: Id of the engine; empty if it is not stated.

@@ -45,7 +45,7 @@ class Process:
 
     @cached_property
     def _sides(self) -> list[tuple[Narrow, Floats, NDArray[np.intp]]]:
-        """Of each kernel the scaled training points, the scales, and the features that it looks at."""
+        """Scaled training points of each kernel, the scales, and the features that it looks at."""
         return [
             ((self.points[:, used] * np.exp(row[used])).astype(np.float32), np.exp(row[used]), used)
             for row in self.scales

@@ -1,4 +1,4 @@
-"""How tokens are drafted: how many of them each method has accepted, and in how many passes it drafts them.
+"""Draft methods: how many tokens each had accepted, and in how many passes it drafts them.
 
 ``data/cost_model/drafts.csv`` has the share of drafts whose first, second, ... token was accepted. Beyond the
 last measured position the share falls as between the last two.

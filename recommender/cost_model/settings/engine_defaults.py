@@ -1,4 +1,4 @@
-"""What engines do unless they are told otherwise, where it decides the time of a step."""
+"""Defaults of engines where they decide the time of a step."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ CACHE_BYTES = [ELEMENT_BYTES[name] for name in CHOICES["precision_cache"]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionWork:
-    """What the attention of a block works on, an element a configuration.
+    """Sizes that the attention of a block works on, an element a configuration.
 
     Attributes:
         sequences: Sequences at a time.

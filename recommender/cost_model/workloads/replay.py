@@ -191,7 +191,7 @@ class _Replay:
         return self.held + self.asked.tokens * self.step * self.running + self._partial()
 
     def _partial(self) -> Floats:
-        """Of a prompt that is half prefilled, the tokens that are."""
+        """Tokens of a prompt that is half prefilled."""
         done = np.where(self.begun > 0, self.prompts[self.rows, self.begun - 1], 0.0)
         return np.maximum(self.filled - done, 0.0)
 

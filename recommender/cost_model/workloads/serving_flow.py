@@ -40,7 +40,7 @@ ROUNDS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPlan:
-    """What the steps of a load hold.
+    """Contents of the steps of a load.
 
     Attributes:
         tokens: Tokens that a decode step gives a sequence.

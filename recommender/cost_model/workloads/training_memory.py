@@ -1,4 +1,4 @@
-"""What a step of training holds on the fullest device: weights, gradients, states, activations.
+"""Memory of a training step on the fullest device: weights, gradients, states, activations.
 
 A block keeps for its backward pass, in 16 bit: the inputs and outputs of its norms, what attention reads
 and writes, and what lies between the products of its feed-forward part; fused attention keeps no scores.

@@ -49,7 +49,7 @@ EXACT = 1e-4
 
 
 class Account(NamedTuple):
-    """What time is booked to: part of the step, operator (or gap), and reason."""
+    """Account that time is booked to: part of the step, operator (or gap), and reason."""
 
     part: str
     operator: str

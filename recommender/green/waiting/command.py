@@ -33,7 +33,7 @@ class WaitedCommand:
 
     @property
     def pid(self) -> int | None:
-        """Of its group; None before it begins."""
+        """Process id of the group; None before it begins."""
         return None if self._process is None else self._process.pid
 
     @property

@@ -1,4 +1,4 @@
-"""What waits promised and what they kept: outcomes that correct later promises on the same grid."""
+"""Promises of waits beside what they kept: outcomes that correct later promises on the same grid."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class WaitOutcome(JsonNoun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitRecord:
-    """How a grid's own waits kept their promises.
+    """Record of a grid's own waits: promised and kept.
 
     Attributes:
         jobs: Those whose hours the series has.

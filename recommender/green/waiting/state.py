@@ -17,7 +17,7 @@ from kg.whole_files import write_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitState(JsonNoun):
-    """What a waiter keeps over its own restart.
+    """State that a waiter keeps over its own restart.
 
     Attributes:
         state: ``waiting`` or ``running``.

@@ -39,7 +39,7 @@ CANDIDATES = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """What is expected of each candidate.
+    """Expected value of each candidate.
 
     Attributes:
         chosen: Which candidates were scored, indices into the evidence, shape (n,).
@@ -189,7 +189,7 @@ class Ranking:
 
     @property
     def distance(self) -> Distance | None:
-        """How far the nearest source of times is; None if there is none."""
+        """Distance of the nearest source of times; None if there is none."""
         return None if self.situation is None else self.situation.distance
 
     def configuration(self, place: int) -> Configuration:

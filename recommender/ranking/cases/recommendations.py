@@ -42,7 +42,7 @@ FEW = "the median of the few configurations timed here"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedRow:
-    """What a table says of one configuration.
+    """Row of a table for one configuration.
 
     Attributes:
         cost: Log cost over its repeats.

@@ -1,4 +1,4 @@
-"""How near the circumstances of effects are to those of a question, as a share of what places have in common.
+"""Distance of the circumstances of effects from those of a question, as a share of common places.
 
 x[i]: log2 of a size (a length, a batch, a parallel size) of place i; l: octaves over which a gain fades by e.
 

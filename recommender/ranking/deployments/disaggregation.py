@@ -38,7 +38,7 @@ the first token is not modelled."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentTerms:
-    """What engines are held to, whether they do both or are apart.
+    """Terms that all engines share, whether they do both roles or are apart.
 
     Attributes:
         base: The decision for the question, whose settings all engines have.
@@ -223,7 +223,7 @@ def fastest_of_both(terms: DeploymentTerms) -> float:
 
 
 def _telling(rated: Iterable[RatedDeployment]) -> list[RatedDeployment]:
-    """Of each number of devices and load the one that takes most requests, and the first to answer."""
+    """For each number of devices and load the one that takes most requests, and the first to answer."""
     best: dict[tuple[int, float, bool], tuple[float, RatedDeployment]] = {}
     for one in rated:
         for by_time, merit in ((False, one.requests_per_s), (True, -one.ttft_s - one.tpot_s)):

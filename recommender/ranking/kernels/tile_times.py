@@ -29,7 +29,7 @@ MEMORY_SHARPNESS = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileWork:
-    """What a kernel does in each configuration; cycles are those of one step of one program.
+    """Work of a kernel in each configuration; cycles are those of one step of one program.
 
     Attributes:
         parts: Programs, each with one tile of the result.

@@ -75,7 +75,7 @@ class _Timed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedWork:
-    """What a measurement must agree with to be one of a question.
+    """The work that a measurement must agree with to be one of a question.
 
     Attributes:
         model: Id of the model.

@@ -45,7 +45,7 @@ time of the products, which is five to fifteen times what was published of it.""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedChange:
-    """What the cost model says of a change.
+    """A change as the cost model prices it.
 
     Attributes:
         gain: Log gain in what is asked for, with its interval; None where the cost model has nothing to say.

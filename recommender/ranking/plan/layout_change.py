@@ -1,4 +1,4 @@
-"""What is priced better than the start, as changes of it: another layout, or more requests at once."""
+"""Changes that the cost model prices above the start: another layout, or more requests at once."""
 
 from __future__ import annotations
 

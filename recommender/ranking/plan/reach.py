@@ -1,4 +1,4 @@
-"""How much of a step a change can act on: what orders changes that nobody has measured."""
+"""Part of a step that a change can act on, by which unmeasured changes are ordered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many recipes, by weight, do what a strategy does."""
+"""Share of recipes, by weight, that do what a strategy does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is gathered while start configurations are found."""
+"""The draft of a start, filled while start configurations are found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WORTH_TESTING = 0.15
 
 @dataclass(slots=True, kw_only=True)
 class StartDraft:
-    """What is gathered while starts are found.
+    """The draft of a start, filled step by step while starts are found.
 
     Attributes:
         situation: What they are for.

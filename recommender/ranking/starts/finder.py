@@ -241,7 +241,7 @@ class StartFinder:
         return as_it_ran(modelled, self.find(running, sizes, is_copied=True), pinned, screen)
 
     def _begun(self, situation: StartSituation, sizes: Mapping[str, Value]) -> StartDraft:
-        """What recipes agree on, weighed by tests of starts too; what runs is that of its release."""
+        """Agreement of recipes, weighed by tests of starts too; a release that runs stays."""
         frameworks, release = [item.id for item in self.frameworks], self.release(situation)
         unread = unread_names(situation.problem, sizes, frameworks, release)
         situation, moved = in_release(situation, release)
@@ -255,7 +255,7 @@ class StartFinder:
         return draft
 
     def _draft(self, situation: StartSituation, weighed: list[WeighedRecipe]) -> StartDraft:
-        """What recipes agree on, before a layout is chosen."""
+        """The start on which recipes agree, before a layout is chosen."""
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         kept, refused = screen.sift(worth_testing(weighed))
         return StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
@@ -327,7 +327,7 @@ class StartFinder:
         return shown_layouts(list(kinds.values()))
 
     def _asked(self, draft: StartDraft, sizes: Mapping[str, Value]) -> LayoutQuestion | None:
-        """What layouts are asked for, near the runs that were measured; None where nothing prices them."""
+        """Layouts to price, near the runs that were measured; None where nothing prices them."""
         asked = layout_question(draft, sizes, self._tree)
         if asked is None:
             return None

@@ -61,7 +61,7 @@ SHORTEST = frozenset({"tpot", "latency", "e2e_latency", *(f"tpot_{end}" for end 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayoutQuestion:
-    """What layouts are asked for.
+    """A question about layouts.
 
     Attributes:
         question: Model, machine, phase and the settings that hold.

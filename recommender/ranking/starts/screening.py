@@ -58,7 +58,7 @@ WITHOUT_PREFIXES = frozenset({"no_enable_prefix_caching", "disable_radix_cache"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """What settings of recipes are held against.
+    """Facts against which settings of recipes are screened.
 
     Attributes:
         situation: The question.

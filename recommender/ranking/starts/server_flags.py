@@ -1,4 +1,4 @@
-"""What a start on several servers, or for one role of a deployment, says beside its layout."""
+"""Flags of a start on several servers, or for one role of a deployment, beside its layout."""
 
 from __future__ import annotations
 

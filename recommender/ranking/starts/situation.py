@@ -29,7 +29,7 @@ ROLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartSituation:
-    """What a start configuration is for.
+    """The situation that a start configuration is for.
 
     Attributes:
         problem: The question.

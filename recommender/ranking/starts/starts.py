@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartReliability:
-    """What tests of start configurations say for a situation.
+    """Reliability of start configurations in a situation, by their tests.
 
     Attributes:
         recipes: Factor on the weight of a recipe, by id.

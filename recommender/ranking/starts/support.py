@@ -1,4 +1,4 @@
-"""What a start rests on and what it cannot say: facts, memory, runs, recipes, assumptions."""
+"""Foundations of a start and its gaps: facts, memory, runs, recipes, assumptions."""
 
 from __future__ import annotations
 

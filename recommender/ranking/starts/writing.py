@@ -258,7 +258,7 @@ def _priced_settings(question: Question, chosen: ChosenLayout) -> dict[str, obje
 
 
 def _fastest(runs: Sequence[MeasuredRun]) -> MeasuredRun:
-    """Of the runs of the nearest problem the one that beats its price most."""
+    """The run of the nearest problem that beats its price most."""
     return min((run for run in runs if run.group == runs[0].group), key=lambda run: run.log_ratio)
 
 

@@ -67,7 +67,7 @@ def _price(priced: Mapping[str, Any] | None) -> str:
 
 
 def question(problem: Mapping[str, Any], words: Words) -> Markup:
-    """What was asked, in a line."""
+    """The question in a line."""
     subject = " ".join(str(part) for part in (problem.get("model"), problem.get("operator")) if part)
     shape = ", ".join(
         f"{key}={number(value, 9).replace(',', '')}" for key, value in problem.get("shape", {}).items()

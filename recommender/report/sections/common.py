@@ -26,14 +26,14 @@ def facts(entries: Iterable[tuple[object, object, object]]) -> Markup:
 
 
 def notes(texts: Sequence[object], words: Words) -> Markup:
-    """What is to be known beside a result."""
+    """Notes beside a result."""
     if not texts:
         return Markup("")
     return tag("ul", *(tag("li", words("Note: {text}", text=text)) for text in texts), class_="soft")
 
 
 def tier(kind: object, words: Words) -> Markup:
-    """How a number is known."""
+    """Tier of a number: how it is known."""
     return tag("span", words.term(str(kind)), class_="tier") if kind else Markup("")
 
 

@@ -168,7 +168,7 @@ class Composition:
     def _explored(
         self, point: NDArray[np.float64], fresh: Callable[[Coordinates], NDArray[np.bool_]]
     ) -> NDArray[np.float64] | None:
-        """Of every part what promises most, for one choice of the shared settings; None if none is fresh."""
+        """The most promising point of each part for one choice of shared settings; None if none is left."""
         views = [side.view() for side in self._sides]
         hopes = [view.hopes() for view in views]
         keys = set.intersection(*(set(one) for one in hopes))

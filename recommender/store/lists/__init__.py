@@ -1,1 +1,1 @@
-"""What a workspace holds, as lists: its contents, what can be named, and what the evidence covers."""
+"""Lists of a workspace: its contents, what can be named, and what the evidence covers."""

@@ -1,4 +1,4 @@
-"""How well each program is supported for each phase on each chip, counted from what a workspace knows."""
+"""Support of each program for each phase on each chip, counted from what a workspace knows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Evidence: TypeAlias = "tuple[str, str, str, str]"
 
 
 class SupportLevel(StrEnum):
-    """How well a program is supported, the best first."""
+    """Levels of support for a program, the best first."""
 
     MEASURED = "measured"
     RECIPE = "recipe"
@@ -183,7 +183,7 @@ def _is_there(device: str, chip: str, tree: HardwareTree) -> bool:
 
 
 def published_recipes(recipes: Iterable[Recipe]) -> Counter[Evidence]:
-    """How many official recipes there are."""
+    """Number of official recipes, by program, phase, chip and model."""
     training = {Role.TRAIN, Role.FINETUNE}
     return Counter(
         (item.framework, _TRAINING if item.role in training else _SERVING, item.hardware, item.model)
@@ -192,7 +192,7 @@ def published_recipes(recipes: Iterable[Recipe]) -> Counter[Evidence]:
 
 
 def measured_problems(trials: TrialStore, frameworks: Iterable[Framework]) -> Counter[Evidence]:
-    """How many problems with cases there are."""
+    """Number of problems with cases, by program, phase, chip and model."""
     names, known = program_names(list(frameworks)), next(one for one in PHASES if one.name == _TRAINING)
     found: Counter[Evidence] = Counter()
     for row in trials.summary(trials.keys().tolist()):

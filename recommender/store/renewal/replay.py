@@ -44,7 +44,7 @@ NOT_RECORDED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalResult:
-    """What a renewal did.
+    """Result of a renewal.
 
     Attributes:
         base: What the workspace rests on now.

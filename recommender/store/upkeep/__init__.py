@@ -1,1 +1,1 @@
-"""What keeps a workspace sound: marks that its parts compare, checks, repairs, backups."""
+"""Upkeep of a workspace: marks that its parts compare, checks, repairs, backups."""

@@ -1,4 +1,4 @@
-"""What was learned, kept beside the graph so that the batch which acknowledges it makes it valid at once.
+"""Learned models, kept beside the graph so that the batch which acknowledges them makes them valid at once.
 
 A batch that learns writes a folder of its own number before the graph acknowledges it. Readers take
 the newest folder up to the batch they see; the next writer removes folders of a batch that never was.

@@ -1,4 +1,4 @@
-"""What recipes for problems like one agree on: settings, their values, and how many set them."""
+"""Agreement among recipes for problems like one: settings, their values, and how many set them."""
 
 from __future__ import annotations
 

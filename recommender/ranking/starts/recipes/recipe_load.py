@@ -1,4 +1,4 @@
-"""How many requests at once a recipe is for: few for each device is a recipe for short times."""
+"""The load that a recipe is meant for: few requests a device is a recipe for short times."""
 
 from __future__ import annotations
 
