@@ -15,8 +15,10 @@ LARGEST_SYSTEM = 2**20
 Connect 2025, the talk that the source ``hc-2025-gizmochina`` of ``data/hardware/ascend.yaml`` reports)."""
 MOST = 2.0**63
 """Beyond every number of a question: that of an integer of 64 bits."""
-MOST_SETTINGS = 500
-"""More than any program's command has; each costs time, an unknown one most. A choice."""
+MOST_ENTRIES = 500
+"""Of a table or list of a question: more than any program has settings; each costs time. A choice."""
+_OUR_OWN = frozenset({"notes", "origins"})
+"""What readers of a launch say of it themselves."""
 LONGEST_NAME = 1_000
 """Characters of a name or the path of a model; a choice."""
 LEFT_TO_THE_PROGRAM = -1
@@ -44,6 +46,17 @@ def device_count(stated: object) -> int | None:
     return stated
 
 
+def check_room(raw: Mapping[str, object]) -> None:
+    """Refuse a question of more entries than any has.
+
+    Raises:
+        InputError: A table or a list of it is too long.
+    """
+    for key, content in raw.items():
+        if isinstance(content, dict | list) and len(content) > MOST_ENTRIES and key not in _OUR_OWN:
+            raise InputError(f"{key}: {len(content):,} entries; at most {MOST_ENTRIES} are read")
+
+
 def check_settings(settings: Mapping[str, Value], program: str = "") -> None:
     """Refuse settings in use that no program runs with: counts below 1, no numbers, one size told twice.
 
@@ -54,8 +67,6 @@ def check_settings(settings: Mapping[str, Value], program: str = "") -> None:
     Raises:
         InputError: There is such a setting.
     """
-    if len(settings) > MOST_SETTINGS:
-        raise InputError(f"current: {len(settings):,} settings; at most {MOST_SETTINGS} are read")
     said: dict[str, str] = {}
     for name, value in settings.items():
         kind = kind_of(name)

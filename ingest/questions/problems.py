@@ -11,7 +11,14 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from ingest.questions.aims import KnownOperator, limits_of, objective_of
-from ingest.questions.bounds import LONGEST_NAME, check_settings, check_sizes, check_traits, device_count
+from ingest.questions.bounds import (
+    LONGEST_NAME,
+    check_room,
+    check_settings,
+    check_sizes,
+    check_traits,
+    device_count,
+)
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.releases import plain_release, release_of_image
 from kg.errors import InputError, UnknownEntityError
@@ -68,6 +75,7 @@ def problem_from(
         UnknownEntityError: A name that the graph does not know, with the nearest known ones.
         InputError: Anything else that is wrong; all of it at once.
     """
+    check_room(raw)
     reader = _Reader(raw, names, operators)
     problem = reader.problem()
     if reader.errors:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import TypeAlias
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
@@ -20,6 +21,8 @@ DIGEST_LENGTH = 24
 
 MOST_DIGITS = 18
 """Of a whole number: what fits 64 bits."""
+MOST_DEPTH = 64
+"""Objects and lists in each other; a choice."""
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -31,6 +34,15 @@ def canonical_json(value: object) -> str:
 def digest(*parts: object) -> str:
     """Return a stable identifier of JSON-like ``parts``: the head of their SHA-256 in hexadecimal."""
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def parse_json(text: str) -> object:
+    """The value of a text in JSON; the text itself where it is none, or nests deeper than any setting."""
+    try:
+        depths = accumulate((mark in "[{") - (mark in "]}") for mark in text if mark in "[]{}")
+        return text if max(depths, default=0) > MOST_DEPTH else json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 NOTHING = digest({})

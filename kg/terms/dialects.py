@@ -15,7 +15,7 @@ from functools import lru_cache
 from kg.errors import UnknownEntityError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.look_up import Standing
-from kg.nouns.values import Value
+from kg.nouns.values import Value, parse_json
 from kg.terms.meanings import Meaning, divides, meaning_of, plain_name, programs, settings_of
 
 DEGREES = ("tp", "pp", "dp", "ep", "cp")
@@ -146,11 +146,9 @@ def _fields(settings: Mapping[str, Value]) -> Iterator[tuple[str, str, Value]]:
     for name, value in settings.items():
         yield name, name, value
         if isinstance(value, str) and "{" in value:
-            try:
-                content = json.loads(value)
-            except (ValueError, RecursionError):
-                continue
-            yield from ((name, field, inner) for field, inner in _leaves(content, plain_name(name)))
+            content = parse_json(value)
+            if content != value:
+                yield from ((name, field, inner) for field, inner in _leaves(content, plain_name(name)))
 
 
 def _leaves(content: object, path: str) -> Iterator[tuple[str, Value]]:

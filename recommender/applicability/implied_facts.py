@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from kg.nouns.values import parse_json
 from kg.terms.dialects import statement
 from kg.terms.precisions import canonical_precision
 
@@ -134,10 +134,7 @@ def _plain(settings: Mapping[str, Value]) -> Iterator[tuple[str, object]]:
         name = key.lstrip("-").replace("-", "_").lower()
         yield name.rsplit(".", 1)[-1], value
         if isinstance(value, str) and value.startswith("{"):
-            try:
-                inner = json.loads(value)
-            except ValueError:
-                continue
+            inner = parse_json(value)
             if isinstance(inner, dict):
                 yield from _plain(inner)
 

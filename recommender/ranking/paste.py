@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import show
+from kg.nouns.values import parse_json, show
 from kg.terms.meanings import file_of, table
 
 if TYPE_CHECKING:
@@ -213,22 +213,14 @@ def _object(value: object) -> dict[str, Any] | None:
 
 
 def _parsed(value: object) -> object:
-    if isinstance(value, str) and value[:1] in "[{":
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
+    return parse_json(value) if isinstance(value, str) and value[:1] in "[{" else value
 
 
 def _typed(value: object) -> object:
     """A value as a file has it: the number, switch or list that its text is, else the text."""
     if not isinstance(value, str):
         return value
-    try:
-        return json.loads(value.lower() if value.lower() in {"true", "false"} else value)
-    except (ValueError, RecursionError):
-        return value
+    return parse_json(value.lower() if value.lower() in {"true", "false"} else value)
 
 
 def _is_field(item: PlanSetting) -> bool:

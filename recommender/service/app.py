@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -43,8 +44,8 @@ Send = Callable[[Message], Awaitable[None]]
 LINGER_SECONDS = 30.0
 """The longest wait, and 5 s of silence: the defaults of nginx (lingering_time, lingering_timeout)."""
 SILENCE_SECONDS = 5.0
-MOST_IN_PROGRESS = 256
-"""Requests that are there and wait for an answer; a choice."""
+MOST_IN_PROGRESS, MOST_IN_PROGRESS_OF_ADDRESS = 256, 192
+"""Requests that are there and wait for an answer; choices."""
 _LEAST_ERROR = 400
 
 
@@ -61,14 +62,14 @@ class LingeringClose:
 
     def __init__(self, app: Callable[[Message, Receive, Send], Awaitable[None]]) -> None:
         self._app = app
-        self._in_progress = 0
+        self._in_progress: Counter[str] = Counter()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, where not too many are answered; those of health always are."""
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
-        elif self._in_progress >= MOST_IN_PROGRESS:
-            busy = BusyError(f"{self._in_progress} requests wait already", hint="ask again in a second")
+        elif (waiting := self._waiting(_address(scope))) is not None:
+            busy = BusyError(f"{waiting} requests wait already", hint="ask again in a second")
             await error_response(busy, {"Connection": "close"})(scope, receive, send)
         else:
             await self._answer(scope, receive, send)
@@ -81,7 +82,7 @@ class LingeringClose:
             message = await receive()
             if _is_end(message) and not has_ended:
                 has_ended = True
-                self._in_progress += 1
+                self._in_progress[_address(scope)] += 1
             return message
 
         async def sent(message: Message) -> None:
@@ -101,7 +102,17 @@ class LingeringClose:
         except asyncio.CancelledError:  # the server ends
             await error_response(BusyError("the server ends"), {"Connection": "close"})(scope, receive, send)
         finally:
-            self._in_progress -= has_ended
+            self._in_progress.subtract([_address(scope)] * has_ended)
+            self._in_progress += Counter()  # without those that have none left
+
+    def _waiting(self, address: str) -> int | None:
+        """How many wait already, of all or of an address, where that is too many."""
+        own, whole = self._in_progress[address], self._in_progress.total()
+        return whole if whole >= MOST_IN_PROGRESS else own if own >= MOST_IN_PROGRESS_OF_ADDRESS else None
+
+
+def _address(scope: Message) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 async def _drop_rest(receive: Receive) -> None:
@@ -180,7 +191,9 @@ class TuningService:
         **options: P.kwargs,
     ) -> Response:
         """Answer with a piece of work on the workspace."""
-        return json_response(await while_there(request, self.answers.run(work, *args, **options)))
+        return json_response(
+            await while_there(request, self.answers.run_for(_address(request.scope), work, *args, **options))
+        )
 
 
 async def while_there(request: Request, work: Coroutine[Any, Any, T]) -> T:
@@ -360,7 +373,10 @@ def _add_lookups(app: FastAPI, service: TuningService) -> None:
     ) -> Response:
         async def written() -> Response:
             text = await while_there(
-                request, service.answers.run(reply.report_page, recommendation_id, language=lang)
+                request,
+                service.answers.run_for(
+                    _address(request.scope), reply.report_page, recommendation_id, language=lang
+                ),
             )
             return Response(text, media_type="text/html", headers=_POLICY)
 
@@ -400,7 +416,9 @@ def _add_diagnosis(app: FastAPI, service: TuningService) -> None:
         folder = Path(tempfile.mkdtemp(prefix="tunegraph-upload-"))
         try:
             path = await received(request, folder, name)
-            work = service.diagnoses.run(diagnose_upload, path, hardware=hardware, model=model, least=least)
+            work = service.diagnoses.run_for(
+                _address(request.scope), diagnose_upload, path, hardware=hardware, model=model, least=least
+            )
             answer = await while_there(request, work)
             return json_response(without_folder(answer, folder))
         except TuningError as error:

@@ -8,7 +8,7 @@ import os
 import signal
 import time
 import traceback
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -20,7 +20,7 @@ from kg.triples.snapshots import newest, open_newest
 from recommender.files import WorkspaceFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from multiprocessing.connection import Connection
     from pathlib import Path
 
@@ -54,6 +54,27 @@ DIAGNOSIS = WorkBudget(seconds=120.0, cpu_seconds=60.0, memory_bytes=4 << 30)
 WRITE = WorkBudget(seconds=3600.0, cpu_seconds=3600.0, memory_bytes=8 << 30)
 
 
+class _Turns:
+    """Turns of clients: of each, so many pieces of work are before a lane at once, so that none fills it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._gates: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
+
+    @asynccontextmanager
+    async def of(self, client: str) -> AsyncIterator[None]:
+        """The turn of a client, kept until the block ends."""
+        gate, users = self._gates.setdefault(client, (asyncio.Semaphore(self._most), []))
+        users.append(None)
+        try:
+            async with gate:
+                yield
+        finally:
+            users.pop()
+            if not users:
+                del self._gates[client]
+
+
 class Lane:
     """Workers over one workspace; each does one piece of work at a time, from the newest published state.
 
@@ -71,10 +92,18 @@ class Lane:
         for _ in range(workers):
             self._free.put_nowait(None)
         self._workers = workers
+        self._turns = _Turns(workers)
 
     async def start(self) -> None:
         """Let a worker open the workspace and load what answers need."""
         await self.run(_warm)
+
+    async def run_for(
+        self, client: str, work: Callable[Concatenate[Workspace, P], T], *args: P.args, **options: P.kwargs
+    ) -> T:
+        """Do a piece of work of a client: another's wait behind few of its own; see :meth:`run`."""
+        async with self._turns.of(client):
+            return await self.run(work, *args, **options)
 
     async def run(
         self, work: Callable[Concatenate[Workspace, P], T], *args: P.args, **options: P.kwargs

@@ -101,10 +101,11 @@ class ServingEvaluator:
                 load_s = time.monotonic() - loaded
                 found: tuple[str, ...] = ()
                 wavers = False
-                if start.seed is None and value is not None:
+                if value is not None and self._is_judged(start, value):
                     found = quality.answers(run.address, run.model, cancel)
-                    wavers = found != quality.answers(run.address, run.model, cancel)
-                    if self.accuracy and any(True for _ in start.edits.each()):
+                    is_script = not any(True for _ in start.edits.each())
+                    wavers = is_script and found != quality.answers(run.address, run.model, cancel)
+                    if self.accuracy and not is_script:
                         quality.judge(self.accuracy, run.address, run.model, self.place, cancel)
         except (StartError, AnswerError) as fault:
             return TuneResult(
@@ -134,6 +135,11 @@ class ServingEvaluator:
             cost_s=time.monotonic() - began,
             load_s=load_s,
         )
+
+    def _is_judged(self, start: TuneStart, value: float) -> bool:
+        """Whether answers matter: of a configuration that is new, and may be better than the best."""
+        is_new = start.seed is None and not start.is_repeat
+        return is_new and (start.bar is None or self.objective.gain(value, start.bar) >= 1)
 
     def _searched(self, run: ServingRun, bar: float | None, idle_s: float) -> tuple[float | None, str]:
         """The value of a run, or why it is dropped: it is below the bar."""

@@ -79,6 +79,7 @@ class TuneStart:
         bar: Value of the incumbent; None for none.
         seed: Of the requests of a comparison, the same for both its sides; None in the search.
         rates: Rates at which the limits are looked at in a comparison; empty where one load decides.
+        is_repeat: It ran before, so that its answers were judged.
     """
 
     edits: ScriptEdits
@@ -86,6 +87,7 @@ class TuneStart:
     bar: float | None = None
     seed: int | None = None
     rates: tuple[float, ...] = ()
+    is_repeat: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

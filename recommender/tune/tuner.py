@@ -272,8 +272,9 @@ class TuneLoop:
             return found, gain  # the confirmation alone decides where nothing else is left to pay
         gain, incumbent = math.inf, self._incumbent
         for turn in range(_TURNS):
-            again = found if not turn else self._measured(edits, change, cancel, turn=turn)
-            beside = self._measured(incumbent, None, cancel, turn=len(self.steps) * _TURNS + turn)
+            again = found if not turn else self._measured(edits, change, cancel, turn=turn, is_repeat=True)
+            place = len(self.steps) * _TURNS + turn
+            beside = self._measured(incumbent, None, cancel, turn=place, is_repeat=True)
             if again.value is None or beside.value is None:
                 return found, None
             gain = min(gain, self.evaluator.objective.gain(again.value, beside.value))
@@ -300,8 +301,9 @@ class TuneLoop:
         for turn in range(place, place + _TURNS):
             if not (f"{digest_of(without)}#{turn}" in self._known or self._has_room(2)):
                 return False
-            found = self._measured(without, change, cancel, turn=turn, name=f"not {change.name}")
-            beside = self._measured(whole, None, cancel, turn=turn)
+            is_repeat, name = turn > place, f"not {change.name}"
+            found = self._measured(without, change, cancel, turn=turn, name=name, is_repeat=is_repeat)
+            beside = self._measured(whole, None, cancel, turn=turn, is_repeat=True)
             if found.value is None or beside.value is None:
                 return False
             if self.evaluator.objective.gain(beside.value, found.value) >= ACCEPTED:
@@ -345,6 +347,7 @@ class TuneLoop:
         bar: float | None = None,
         turn: int = 0,
         name: str = "",
+        is_repeat: bool = False,
     ) -> TuneResult:
         """What a configuration gives, from the journal where it was measured before."""
         key = digest_of(edits) + (f"#{turn}" if turn else "")
@@ -356,7 +359,8 @@ class TuneLoop:
             number = self._start(name)
             began, until = time.monotonic(), self._until(cancel)
             try:
-                found = self.evaluator.evaluate(TuneStart(edits=edits, number=number, bar=bar), until)
+                start = TuneStart(edits=edits, number=number, bar=bar, is_repeat=is_repeat)
+                found = self.evaluator.evaluate(start, until)
             except CancelledError:
                 if cancel.is_set():
                     raise

@@ -102,7 +102,7 @@ def is_ours(path: str, place: Path) -> bool:
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_commands_reach_no_further_than_they_say(place: Path, quick: bool) -> None:
     for command in COMMANDS:
-        if quick != (command.split()[0] in {"recommend", "ingest", "search", "diagnose"}):
+        if quick != (command.split()[0] in {"recommend", "ingest", "search", "diagnose", "report"}):
             continue
         done = subprocess.run(
             [sys.executable, "-P", "-c", HOOK, *command.split()],

@@ -5,7 +5,6 @@ An image stands as the first word where nothing replaces its entry point.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.script import UNKNOWN, ShellCommand
 from ingest.questions.launches.shell import read_script
+from kg.nouns.values import parse_json
 
 if TYPE_CHECKING:
     from ingest.files.yaml_nodes import YamlNode
@@ -130,10 +130,7 @@ def image_commands(text: str) -> list[ShellCommand]:
 
 
 def _listed(text: str, environment: Mapping[str, str]) -> list[str]:
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return _split(text, environment)
+    content = parse_json(text)
     return [str(item) for item in content] if isinstance(content, list) else _split(text, environment)
 
 

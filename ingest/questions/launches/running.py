@@ -18,6 +18,7 @@ from ingest.questions.launches.script import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import parse_json
 from kg.terms.setting_registry import registry, softwares
 
 _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
@@ -130,9 +131,8 @@ def _flag(flag: str, values: Sequence[str], *, is_object: bool) -> Iterator[Stat
     if is_object:
         yield flag.lstrip("-"), text or "true", SettingPlace.JSON
     elif text.lstrip().startswith("{"):
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError):
+        content = parse_json(text)
+        if content == text:
             yield flag, text, SettingPlace.FLAG
             return
         carrier = flag.lstrip("-").replace("-", "_")

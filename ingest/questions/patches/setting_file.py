@@ -22,6 +22,7 @@ from ingest.questions.patches.shell_editor import (
     without_field,
 )
 from ingest.questions.patches.yaml_items import end_before, replaced, with_key, without, written
+from kg.nouns.values import parse_json
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,20 +118,12 @@ class SettingFile:
 
 def _value(words: tuple[str, ...]) -> object:
     """The words of a flag as a value of YAML: a switch is true."""
-    values = [_json(word) if word[:1] in {"{", "["} else parse_value(word) for word in words]
+    values = [parse_json(word) if word[:1] in {"{", "["} else parse_value(word) for word in words]
     return True if not values else values[0] if len(values) == 1 else values
-
-
-def _json(text: str) -> object:
-    """The object or list of a text; the text itself where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _object(value: object) -> Mapping[str, object] | None:
     """An object of the file, or the text of one; None of another value."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
-        value = _json(value)
+        value = parse_json(value)
     return value if isinstance(value, dict) else None

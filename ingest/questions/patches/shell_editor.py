@@ -22,6 +22,7 @@ from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import CONTAINERS
 from ingest.questions.patches.script_proof import environment_of, is_proven
 from ingest.questions.patches.script_words import BARE, ScriptWord, ScriptWords
+from kg.nouns.values import parse_json
 from kg.terms.meanings import long_names
 
 _SPACE = re.compile(r"(?<![ \t])(?<!\\\n)(?:[ \t]|\\\n)++$")
@@ -292,10 +293,7 @@ class ShellEditor:
 
 def _object(text: str) -> dict[str, Any] | None:
     """A JSON object; None if the text is none."""
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return None
+    content = parse_json(text)
     return content if isinstance(content, dict) else None
 
 

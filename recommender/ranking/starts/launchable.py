@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.shell import read_script
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace, read_value
-from kg.nouns.values import Settings, show
+from kg.nouns.values import Settings, parse_json, show
 from kg.terms.meanings import meaning_of, plain_name
 from kg.terms.purposes import Purpose, purpose
 from kg.terms.setting_conflicts import broken_conflicts, cure
@@ -223,7 +223,7 @@ def _unread(settings: Sequence[PlanSetting], framework: str) -> list[PlanSetting
             is_there = read[-1].environment.get(item.key) == show(item.value)
         elif (carrier := carrying_flag(item)) in objects:
             is_there = any(
-                word == carrier and json.loads(value) == objects[carrier] for word, value in pairwise(words)
+                word == carrier and parse_json(value) == objects[carrier] for word, value in pairwise(words)
             )
         else:
             is_off = bool(item.negation) and show(item.value).lower() == "false"

@@ -4,6 +4,7 @@ import pytest
 
 from ingest.questions.bounds import (
     LARGEST_SYSTEM,
+    check_room,
     check_settings,
     check_sizes,
     check_traits,
@@ -38,10 +39,13 @@ def test_settings_that_programs_run_with(settings: dict[str, Value]) -> None:
     check_settings(settings)
 
 
-def test_more_settings_than_a_command_has() -> None:
-    check_settings({f"own_{number}": 1 for number in range(500)})
-    with pytest.raises(InputError, match="501 settings; at most 500"):
-        check_settings({f"own_{number}": 1 for number in range(501)})
+@pytest.mark.parametrize("key", ["current", "shape", "traits", "software", "bottlenecks", "sizes", "limits"])
+def test_more_than_any_question_has(key: str) -> None:
+    entries = [f"own_{number}" for number in range(501)]
+    check_room({key: dict.fromkeys(entries[:500], 1), "notes": entries, "origins": dict.fromkeys(entries, 1)})
+    for content in (entries, dict.fromkeys(entries, 1)):
+        with pytest.raises(InputError, match=f"^{key}: 501 entries; at most 500 are read"):
+            check_room({key: content})
 
 
 def test_one_size_in_two_spellings_is_one_value() -> None:

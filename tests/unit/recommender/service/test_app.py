@@ -1,5 +1,6 @@
 """The HTTP service answers what the command line prints, and refuses the rest with problem details."""
 
+import asyncio
 import io
 import json
 import zipfile
@@ -16,6 +17,14 @@ from ingest.questions.problem_file import KEYS
 from kg.hidden_text import HIDDEN
 from recommender.service import openapi, reply
 from recommender.service.access import MOST_BODY_BYTES
+from recommender.service.app import (
+    MOST_IN_PROGRESS,
+    MOST_IN_PROGRESS_OF_ADDRESS,
+    LingeringClose,
+    Message,
+    Receive,
+    Send,
+)
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.conftest import TOKEN
 
@@ -282,3 +291,46 @@ def test_a_launch_script_is_judged_and_answered_without_being_run(client: httpx.
     refusal(client.post("/v1/check", json={**body, "launch": "echo hello"}), 400)
     refusal(client.post("/v1/check", json={**body, "launch_number": 7}), 400)
     refusal(client.post("/v1/recommend", json={**body, "launch": 7}), 400)
+
+
+def test_no_address_takes_all_places_of_waiting_requests() -> None:
+    """One that has too many is told to come again; another is answered, and so is health, until all are taken."""
+
+    async def run() -> None:
+        entered, statuses, ended = list[str](), list[int](), asyncio.Event()
+
+        async def app(scope: Message, receive: Receive, _: Send) -> None:
+            await receive()
+            entered.append(scope["client"][0])
+            await ended.wait()
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            statuses.append(message.get("status", 0))
+
+        door = LingeringClose(app)
+
+        def ask(address: str, path: str = "/v1/check") -> asyncio.Task[None]:
+            scope = {"type": "http", "client": (address, 1), "path": path}
+            return asyncio.create_task(door(scope, receive, send))
+
+        async def asked(address: str, count: int, path: str = "/v1/check") -> tuple[int, int]:
+            before, tasks = len(entered), [ask(address, path) for _ in range(count)]
+            waiting.extend(tasks)
+            await asyncio.sleep(0.01)
+            refused, statuses[:] = statuses.count(503), []
+            return len(entered) - before, refused
+
+        waiting: list[asyncio.Task[None]] = []
+        assert await asked("a", MOST_IN_PROGRESS_OF_ADDRESS + 3) == (MOST_IN_PROGRESS_OF_ADDRESS, 3)
+        rest = MOST_IN_PROGRESS - MOST_IN_PROGRESS_OF_ADDRESS
+        assert await asked("b", rest + 1) == (rest, 1)
+        assert await asked("c", 1) == (0, 1)
+        assert await asked("c", 1, "/readyz") == (1, 0)
+        ended.set()
+        await asyncio.gather(*waiting)
+        assert await asked("c", 1) == (1, 0)
+
+    asyncio.run(run())

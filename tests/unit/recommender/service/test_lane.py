@@ -19,6 +19,10 @@ def spin(_: Workspace) -> None:
         pass
 
 
+def nap(_: Workspace) -> None:
+    time.sleep(0.05)
+
+
 def sleep(_: Workspace, marker: Path) -> None:
     marker.write_text(str(os.getpid()))
     time.sleep(60)
@@ -95,6 +99,29 @@ def test_one_costly_question_leaves_room_for_another(path: Path, tmp_path: Path)
         assert await lane.run(count, 2) == 2
         asked.cancel()
         await asyncio.wait([asked])
+        await lane.close()
+
+    asyncio.run(run())
+
+
+def test_a_client_waits_behind_few_questions_of_another(path: Path) -> None:
+    async def run() -> None:
+        lane, done = Lane(path, path.parent, workers=1), list[str]()
+
+        async def ask(client: str) -> None:
+            await lane.run_for(client, nap)
+            done.append(client)
+
+        await lane.run(count, 0)
+        many = [asyncio.create_task(ask("many")) for _ in range(12)]
+        await asyncio.sleep(0)
+        leaving = asyncio.create_task(ask("one"))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.gather(ask("one"), *many)
+        assert done.index("one") <= 2
+        assert done.count("many") == 12
+        assert not lane._turns._gates
         await lane.close()
 
     asyncio.run(run())

@@ -133,6 +133,16 @@ def test_what_cannot_be_written_is_not_measured(evaluator: ServingEvaluator, tmp
     assert "it cannot be written: " in found.reason
 
 
+def test_answers_are_asked_of_what_is_new_and_may_be_better(evaluator: ServingEvaluator) -> None:
+    start = TuneStart(edits=ScriptEdits(), number=0)
+    asked: list[tuple[dict[str, Any], bool]] = [({}, True), ({"bar": 80.0}, True), ({"bar": 100.0}, False)]
+    asked += [({"bar": 80.0, "is_repeat": True}, False), ({"seed": 1}, False)]
+    for more, is_judged in asked:
+        assert evaluator._is_judged(replace(start, **more), 90.0) is is_judged
+    again = evaluator.evaluate(replace(start, is_repeat=True), threading.Event())
+    assert (again.status, again.answers) == (Status.OK, ())
+
+
 def test_the_highest_rate_that_keeps_a_limit(evaluator: ServingEvaluator) -> None:
     """Four slots of some 24 ms each serve at most 166 requests a second; one slot a quarter of that."""
     evaluator.load = replace(LOAD, kind=LoadKind.FIND, requests=30)

@@ -43,11 +43,14 @@ class Machine:
     starts: int = 0
     luck: int = 0
     seen: list[tuple[str, ...]] = field(default_factory=list)
+    judged: list[tuple[str, ...]] = field(default_factory=list)
     objective = TuneObjective(
         metric="throughput", better=Better.HIGHER, unit="tokens/s", text="tokens a second"
     )
 
     def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
+        if start.seed is None and not start.is_repeat:
+            self.judged.append(tuple(sorted(start.edits.flags)))
         return self._value(start.edits, self.luck if start.seed is None else start.seed, start.bar)
 
     def _value(self, edits: ScriptEdits, luck: int, bar: float | None) -> TuneResult:
@@ -150,6 +153,7 @@ def test_a_disturbed_gain_must_show_twice_beside_the_best(tmp_path: Path) -> Non
     found = tune(tmp_path, machine, ("--same", "--good"))
     assert [item.name for item in found.accepted] == ["--good"]
     assert machine.seen.count(()) > 3  # the script as it is was started again beside the candidates
+    assert machine.judged == [(), ("--same",), ("--good",), ("--good", "--same")]  # answers, once each
 
 
 def test_a_failure_and_a_fault_of_quality_are_losses(tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+"""Values that are texts of others, and numbers that no machine holds."""
+
+import json
+
+import pytest
+
+from kg.nouns.values import MOST_DEPTH, MOST_DIGITS, as_value, parse_json, whole
+
+
+@pytest.mark.parametrize("text", ['{"a": [1, null]}', "[]", "7", '"x"', "true", " {} "])
+def test_a_text_in_json_is_its_value(text: str) -> None:
+    assert parse_json(text) == json.loads(text)
+
+
+def test_what_is_no_json_stays_the_text_that_it_is() -> None:
+    deep = ["[" * depth + "]" * depth for depth in (MOST_DEPTH + 1, 5_000, 200_000)]
+    for text in ("", "{", "{a: 1", "[1", "1" * 5_000, '{"a":' * 100, *deep):
+        assert parse_json(text) == text
+    assert parse_json("[" * MOST_DEPTH + "]" * MOST_DEPTH) != "[" * MOST_DEPTH + "]" * MOST_DEPTH
+    assert parse_json("[" + "[]," * 500 + "[]]") == [[]] * 501
+
+
+def test_a_whole_number_fits_64_bits() -> None:
+    assert whole("9" * MOST_DIGITS) == int("9" * MOST_DIGITS)
+    with pytest.raises(ValueError, match="digits"):
+        whole("1" + "0" * MOST_DIGITS)
+    with pytest.raises(ValueError, match="inf"):
+        as_value(float("inf"))
