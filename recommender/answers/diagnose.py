@@ -164,14 +164,14 @@ def diagnose_profile(
         usual=usual,
         device={} if present is None else present.tree.facts(present.hardware),
     )
-    effects = list(all_of(graph, Effect))
+    effects, vendor = list(all_of(graph, Effect)), vendor_of(profile)
     return DiagnosisAnswer(
         diagnosis=found,
         remedies=tuple(remedies_for(item, strategies, effects, run) for item in found.findings),
         cases=_cases(
             found,
             [item for item in strategies if not run.is_foreign(item)],
-            [gain for gain in gains if _is_of_vendor(gain, vendor_of(profile), present)],
+            [gain for gain in gains if _is_of_vendor(gain, vendor, present)],
             present,
         ),
         profile=profile,

@@ -150,3 +150,12 @@ def test_arrays_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:-30])
     with pytest.raises(ValueError, match="damaged"):
         arrays(tmp_path / "a.npz")
+
+
+def test_a_file_that_is_a_folder_too_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a", "1")
+        archive.writestr("a/b", "2")
+    with pytest.raises(InputError, match="cannot be unpacked at 'a/b'"):
+        unpack_zip(path, tmp_path / "out", most_bytes=100, most_files=9)

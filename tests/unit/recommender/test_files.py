@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kg.errors import WorkspaceError
-from recommender.files import FORMAT, OLD_FORMAT, WorkspaceFiles
+from recommender.files import FORMAT, OLD_FORMAT, SUMS, WorkspaceFiles, folder_faults, write_folder
 
 
 @pytest.fixture
@@ -88,3 +88,16 @@ def test_one_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(WorkspaceError, match="cannot make a workspace at"):
         WorkspaceFiles(tmp_path / "file" / "below").prepare()
+
+
+def test_a_folder_that_is_not_what_was_written_is_told(tmp_path: Path) -> None:
+    write_folder(tmp_path / "v0", {"a": b"1", "b": b"2"})
+    folder = tmp_path / "v0"
+    assert folder_faults(folder) == []
+    (folder / "a").write_bytes(b"3")
+    (folder / "c").touch()
+    assert folder_faults(folder) == [f"{folder / name} is not what was written" for name in ("a", "c")]
+    (folder / "b").unlink()
+    assert "is damaged" in folder_faults(folder)[0]
+    (folder / SUMS).unlink()
+    assert folder_faults(folder) == []  # of before there were sums

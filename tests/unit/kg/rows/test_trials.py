@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -246,3 +247,14 @@ def test_a_problem_that_was_added_before_its_rows_keeps_its_key(store: TrialStor
     assert store.add_problem(2, problem()) == key == store.problem_key(problem().id)
     assert store.add(1, problem(), [trial(1, 0.5)], problem_key=key) == 1
     assert len(store.table(key)) == 1
+
+
+def test_as_many_rows_as_asked_for_come_back_those_of_its_own_metric_first(store: TrialStore) -> None:
+    asked = problem()
+    power = Measurement(metric="power", unit="W", value=300.0)
+    store.add(1, asked, [trial(1, 1.0), trial(2, 2.0), replace(trial(3, 3.0), measurement=power)])
+    metrics = [item.measurement.metric for item in store.rows(asked.id)]
+    assert metrics == [asked.objective.metric] * 2 + ["power"]
+    for limit in range(5):
+        assert [item.measurement.metric for item in store.rows(asked.id, limit)] == metrics[:limit]
+    assert store.rows("nobody") == []

@@ -85,3 +85,9 @@ def test_an_arm_against_another_is_the_other_against_it_turned_round(scheme: Sch
     assert other.mean == pytest.approx(-one.mean)
     assert (other.low, other.high) == pytest.approx((-one.high, -one.low))
     assert (other.mean > 0) == (better is Better.LOWER)
+
+
+@pytest.mark.parametrize(("budget_s", "stop"), [(20.0, "the budget of 20 s is used up"), (20.5, "")])
+def test_the_time_that_was_allowed_ends_it(budget_s: float, stop: str) -> None:
+    found = state({CONTROL: 1.0, "treatment": 1.0}, 10, budget_s=budget_s, margin=0.0001)
+    assert (found.cost_s, found.stop) == (20, stop)

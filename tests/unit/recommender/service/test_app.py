@@ -12,6 +12,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from starlette.requests import Request
 
 from ingest.questions.problem_file import KEYS
 from kg.hidden_text import HIDDEN
@@ -24,6 +25,8 @@ from recommender.service.app import (
     Message,
     Receive,
     Send,
+    _has_body,
+    _is_end,
 )
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.service.conftest import TOKEN
@@ -334,3 +337,28 @@ def test_no_address_takes_all_places_of_waiting_requests() -> None:
         assert await asked("c", 1) == (1, 0)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("headers", "has_one"),
+    [
+        ({}, False),
+        ({"content-length": "0"}, False),
+        ({"content-length": "3"}, True),
+        ({"transfer-encoding": "chunked"}, True),
+        ({"transfer-encoding": "chunked", "content-length": "0"}, True),
+    ],
+)
+def test_whether_a_request_has_a_body(headers: dict[str, str], has_one: bool) -> None:
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    assert _has_body(Request({"type": "http", "headers": raw})) is has_one
+
+
+def test_where_the_body_of_a_request_ends() -> None:
+    ends = [
+        {"type": "http.disconnect"},
+        {"type": "http.request"},
+        {"type": "http.request", "more_body": False},
+    ]
+    assert all(_is_end(message) for message in ends)
+    assert not _is_end({"type": "http.request", "more_body": True})

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from kg.errors import InputError, UnknownEntityError
+from kg.nouns.knowledge import Bottleneck
+from kg.triples.serialisation import all_of
 from recommender.service.lane import Lane, WorkBudget
 from recommender.workspace.workspace import Workspace
 
@@ -17,6 +19,10 @@ SMALL = WorkBudget(seconds=20.0, cpu_seconds=0.5, memory_bytes=256 << 20)
 def spin(_: Workspace) -> None:
     while True:
         pass
+
+
+def known(workspace: Workspace, name: str) -> bool:
+    return name in [item.id for item in all_of(workspace.graph, Bottleneck)]
 
 
 def nap(_: Workspace) -> None:
@@ -122,6 +128,18 @@ def test_a_client_waits_behind_few_questions_of_another(path: Path) -> None:
         assert done.index("one") <= 2
         assert done.count("many") == 12
         assert not lane._turns._gates
+        await lane.close()
+
+    asyncio.run(run())
+
+
+def test_each_piece_of_work_sees_the_newest_state_that_is_published(path: Path) -> None:
+    async def run() -> None:
+        lane = Lane(path, path.parent, workers=1)
+        before = await lane.run(count, 0)
+        with Workspace.editor(path, cache=path.parent) as editor:
+            editor.add_knowledge([Bottleneck(id=f"own-{before}", labels={"en": "own words"})])
+        assert await lane.run(known, f"own-{before}")
         await lane.close()
 
     asyncio.run(run())

@@ -9,9 +9,11 @@ import httpx
 import pytest
 from starlette.requests import Request
 
+from kg.errors import WorkspaceError
 from recommender.service import server
 from recommender.service.app import while_there
 from recommender.service.problem_details import RefusedError
+from recommender.service.server import listening_socket
 
 
 def half(client: httpx.Client, text: bytes = b"GET /v1/kb/stats HTTP/1.1\r\nHost: x\r\nX") -> socket.socket:
@@ -97,3 +99,16 @@ def test_work_is_cancelled_when_its_client_leaves() -> None:
 
     asyncio.run(run())
     assert ended == ["cancelled"]
+
+
+def test_a_port_can_be_taken_again_at_once() -> None:
+    listener = listening_socket("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    with socket.create_connection(("127.0.0.1", port)):
+        taken, _ = listener.accept()
+        taken.close()  # whoever closes first keeps the port for a minute
+    listener.close()
+    again = listening_socket("127.0.0.1", port)
+    with pytest.raises(WorkspaceError, match=f"cannot listen on 127.0.0.1:{port}"):
+        listening_socket("127.0.0.1", port)
+    again.close()

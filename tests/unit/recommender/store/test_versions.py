@@ -156,6 +156,8 @@ def test_a_step_proposes_from_what_gains_and_is_saved_with_its_reasons(path: Pat
         assert {f"strategy/{item.strategy.id}" for item in taken.evolved.hypotheses} <= {
             item.about for item in changed
         }
+        assert workspace.knowledge.lineage.diff("v0") == changed
+        assert workspace.knowledge.lineage.diff("v1") == workspace.knowledge.lineage.diff("now") == []
     again = step(path, hours=1)
     assert not {item.strategy.id for item in again.evolved.hypotheses} & {
         item.strategy.id for item in taken.evolved.hypotheses

@@ -10,11 +10,15 @@ import pytest
 
 from embeddings.vector_table import VectorTable
 from kg.errors import WorkspaceError
-from kg.nouns.entities import Case, Trust
+from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import Case, Kind, Trust
 from kg.rows.copies import copied_devices
 from kg.rows.trials import TrialStore
+from kg.triples.finders import completion_marks
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import all_of
 from recommender.files import WorkspaceFiles
+from recommender.store.writing.writer import Additions
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.store.writing.conftest import CheckCounts
 
@@ -138,3 +142,20 @@ def test_trust_that_a_failed_batch_set_is_set_by_the_next(
         assert writer.trials.trust_of(made[0].source.id) is Trust.MEDIUM
         writer.add(made, trust=Trust.LOW)
         assert writer.trials.trust_of(made[0].source.id) is Trust.LOW
+
+
+def test_what_was_added_adds_up() -> None:
+    first, second = Additions(rows=1, repeated=2, problems=3), Additions(rows=10, repeated=20, problems=30)
+    assert first + second == Additions(rows=11, repeated=22, problems=33)
+
+
+def test_gains_that_come_without_their_cases_are_counted_with_those_that_are_there(empty_path: Path) -> None:
+    context = Context(bottleneck="host-bound", hardware="ascend-910b1")
+    effect = Effect(context=context, strategy="graph-mode", metric="step_time", kind=Kind.MEASURED)
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        writer = editor._writer
+        for gains, completed in (([0.1], "merge/a"), ([0.2, 0.3], "merge/b")):
+            writer.add_effects([effect.add(gains)], completed=(completed,), origin="theirs")
+        assert [item.n for item in all_of(writer.graph, Effect)] == [3]
+        assert editor.batch == 2
+        assert {"merge/a", "merge/b"} <= set(completion_marks(writer.graph))

@@ -1,0 +1,33 @@
+"""The graph of a workspace is made from its batches; what it lacks is put in, and what differs is told."""
+
+import shutil
+from pathlib import Path
+
+from kg.nouns.knowledge import Bottleneck
+from kg.rows.trials import TrialStore
+from kg.triples.oxigraph_store import OxigraphStore
+from recommender.files import WorkspaceFiles
+from recommender.store.graph_cache import catch_up, graph_mismatch
+from recommender.workspace.workspace import Workspace
+from tests.samples.toy_cases import write_cases
+
+
+def test_what_a_graph_lacks_is_put_in_once(empty_path: Path, tmp_path: Path) -> None:
+    files = WorkspaceFiles(empty_path)
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        editor.ingest([write_cases(tmp_path / "any", range(1, 3))])
+    shutil.copytree(files.live, tmp_path / "older")
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        editor.ingest([write_cases(tmp_path / "any", range(3, 6))])
+        editor.add_knowledge([Bottleneck(id="own", labels={"en": "own words"})])
+    with OxigraphStore(files.live, read_only=True) as graph:
+        whole = set(graph.triples())
+    with TrialStore(files.trials, read_only=True) as trials:
+        with OxigraphStore(tmp_path / "older") as graph:
+            assert graph_mismatch(graph, trials.file) == ""  # behind is no other
+            assert catch_up(graph, trials.file)
+            assert set(graph.triples()) == whole
+        with OxigraphStore(tmp_path / "none") as graph:
+            assert not graph_mismatch(graph, trials.file)
+            assert catch_up(graph, trials.file)
+            assert set(graph.triples()) == whole
