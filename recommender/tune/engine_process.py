@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -18,7 +19,7 @@ from recommender.measuring.guardian import guard
 from recommender.measuring.marks import MARK, end_marked, marked, new_mark
 from recommender.measuring.masking import masked
 from recommender.measuring.outcome import CancelledError
-from recommender.measuring.process import Bounds, run, spawn
+from recommender.measuring.process import FREE_BYTES, Bounds, run, spawn
 from recommender.tune.containers import LABEL
 from recommender.tune.ports import is_held_by, ports_of
 
@@ -62,7 +63,7 @@ class EngineProcess:
         grace_s: From being asked to end to being killed.
         before: Memory of the devices before it was started.
         container: What runs it in a container; None where nothing does.
-        over: That it was killed for the memory it took; empty while it was not.
+        over: That it was killed for the room it took; empty while it was not.
     """
 
     process: subprocess.Popen[bytes]
@@ -109,16 +110,21 @@ class EngineProcess:
         finally:
             os.close(descriptor)
         made = cls(process=process, mark=mark, log=log, grace_s=grace_s, before=before, container=container)
-        threading.Thread(target=made._watch_memory, daemon=True).start()
+        threading.Thread(target=made._watch_room, daemon=True).start()
         return made
 
-    def _watch_memory(self) -> None:
-        """Kill it before the machine, with the servers of others on it, is out of memory."""
+    def _watch_room(self) -> None:
+        """Kill it before the machine, with the servers of others on it, is out of memory or disk."""
+        before = shutil.disk_usage(self.log.parent).free
         while self.process.returncode is None and not self.over:
             time.sleep(_LOOK_S)
             free, whole = free_host()
+            left = shutil.disk_usage(self.log.parent).free
             if free < _LEAST_FREE * whole and (held := held_host(self.pids)) > free:
                 self.over = f"killed: it holds {held >> 20} MiB, and {free >> 20} of the machine's are left"
+            elif left < min(FREE_BYTES, before / 2):
+                self.over = f"killed: {left >> 20} MiB are left on the disk of its log"
+            if self.over:
                 end_marked(self.mark, 0.0)
                 if self.container is not None:
                     self.container.end(f"{LABEL}={self.mark}", 0.0)

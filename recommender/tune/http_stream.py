@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TICK_S = 0.05
 _MOST_LINE = 16 << 20
-"""Bytes of a line at most; a choice, far above any token's."""
+"""Bytes of a line, or of an answer that is read whole, at most; a choice, far above any token's."""
 
 
 class AnswerError(TuningError):
@@ -92,6 +92,8 @@ async def lines_of(address: Address, path: str, content: object = None) -> Async
         rest = b""
         said: list[str] = []
         async for block in _blocks(reader, length):
+            if len(rest) > _MOST_LINE:
+                raise AnswerError(f"{path} answers a line of more than {_MOST_LINE >> 20} MiB")
             *whole, rest = (rest + block).split(b"\n")
             for line in whole:
                 text = line.decode("utf-8", "replace").rstrip("\r")
@@ -119,7 +121,13 @@ def answer_of(address: Address, path: str, content: object = None, *, timeout_s:
     """
 
     async def read() -> str:
-        return "\n".join([line async for line in lines_of(address, path, content)])
+        lines, room = list[str](), _MOST_LINE
+        async for line in lines_of(address, path, content):
+            lines.append(line)
+            room -= len(line) + 1
+            if room < 0:
+                raise AnswerError(f"{path} answers more than {_MOST_LINE >> 20} MiB")
+        return "\n".join(lines)
 
     async def watched() -> str:
         task, until = asyncio.create_task(read()), time.monotonic() + timeout_s
@@ -170,8 +178,17 @@ async def _blocks(reader: asyncio.StreamReader, length: int | None) -> AsyncIter
         while block := await reader.read(1 << 16):
             yield block
     elif length >= 0:
-        yield await reader.readexactly(length)
+        async for block in _exactly(reader, length):
+            yield block
     else:
         while size := int((await reader.readline()).split(b";")[0] or b"0", 16):
-            yield await reader.readexactly(size)
+            async for block in _exactly(reader, size):
+                yield block
             await reader.readline()
+
+
+async def _exactly(reader: asyncio.StreamReader, length: int) -> AsyncIterator[bytes]:
+    """So many bytes in pieces: what is declared is not held."""
+    while length > 0:
+        yield (block := await reader.readexactly(min(length, 1 << 16)))
+        length -= len(block)

@@ -1,10 +1,12 @@
 """A process that runs on: ready, dead, silent, interrupted, polite and stubborn."""
 
 import os
+import shutil
 import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -136,3 +138,15 @@ def test_what_takes_the_last_memory_of_the_machine_is_killed_and_says_so(
         process.wait_ready(lambda: False, "its door", silence_s=30, cancel=threading.Event())
     process.stop()
     assert process.pids == []
+
+
+def test_what_fills_the_disk_with_its_log_is_killed_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = [9 << 30]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=left[0], used=0, total=0))
+    process = start(tmp_path, "import time; print('up'); time.sleep(60)")
+    left[0] = 1 << 20
+    with pytest.raises(StartError, match="killed: 1 MiB are left on the disk of its log"):
+        process.wait_ready(lambda: False, "its door", silence_s=30, cancel=threading.Event())
+    process.stop()

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
 from kg.errors import InputError
 from recommender.measuring.outcome import CancelledError
-from recommender.tune.http_stream import Address, AnswerError, get_json, lines_of
+from recommender.tune import http_stream
+from recommender.tune.http_stream import Address, AnswerError, answer_of, get_json, lines_of
 
 
-def answer(raw: bytes) -> Address:
-    """The address of a server that gives these bytes to the first who asks."""
+def answer(raw: bytes, then: bytes = b"") -> Address:
+    """The address of a server that gives these bytes to the first who asks, and others again and again."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -22,6 +24,9 @@ def answer(raw: bytes) -> Address:
         connection.recv(1 << 16)
         for at in range(0, len(raw), 7):  # in pieces, as networks do
             connection.sendall(raw[at : at + 7])
+        with suppress(OSError):  # whoever asked has left
+            while then:
+                connection.sendall(then)
         connection.close()
         server.close()
 
@@ -90,3 +95,22 @@ def test_addresses() -> None:
     for text in ("localhost", "localhost:99", "https://localhost", "http://localhost:99999", "/health"):
         with pytest.raises(InputError, match="is no URL of HTTP"):
             Address.of(text)
+
+
+@pytest.mark.parametrize(
+    ("head", "then", "says"),
+    [
+        (b"Content-Length: 999999999999\r\n\r\n", b"x" * (1 << 16), "a line of more than 1 MiB"),
+        (b"Content-Length: 999999999999\r\n\r\n", b"line\n" * 9999, "more than 1 MiB"),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"10000\r\n" + b"x" * (1 << 16) + b"\r\n", "a line of more"),
+        (b"\r\n", b"line\n" * 9999, "more than 1 MiB"),
+        (b"X: ", b"x" * (1 << 16), "broke off"),
+    ],
+)
+def test_an_answer_without_an_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, head: bytes, then: bytes, says: str
+) -> None:
+    monkeypatch.setattr(http_stream, "_MOST_LINE", 1 << 20)
+    address = answer(b"HTTP/1.1 200 OK\r\n" + head, then)
+    with pytest.raises(AnswerError, match=says):
+        answer_of(address, "/x", timeout_s=60, cancel=threading.Event())
