@@ -2,8 +2,10 @@
 
 import ast
 import importlib
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,3 +48,32 @@ def test_every_example_is_tested_short_and_through_tunegraph_alone() -> None:
         named |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
         assert not {module.split(".")[0] for module in named} & packages, name
         assert 15 <= sum(bool(line.strip()) for line in text.splitlines()) <= 45, name
+
+
+NOTEBOOKS = {"plan": "Start with vllm-ascend", "ledger": "cast-traffic, probability ", "tune": "best "}
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs_from_top_to_bottom_and_ends_in_a_picture(
+    name: str,
+    place: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TUNEGRAPH_WORKSPACE", str(place / "workspace"))
+    monkeypatch.setenv("TUNEGRAPH_CACHE", str(place / "cache"))
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((ROOT / "examples" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    scope: dict[str, Any] = {}
+    for cell in cells:
+        exec("".join(cell["source"]), scope)  # noqa: S102  our own file
+    assert NOTEBOOKS[name] in capsys.readouterr().out
+    shown = eval("".join(cells[-1]["source"]).rpartition("\n")[2], scope)  # noqa: S307  likewise
+    assert len(shown._repr_svg_() if hasattr(shown, "_repr_svg_") else shown._repr_html_()) > 1000
+    assert set(cells[-1]["outputs"][-1]["data"]) & {"image/png", "image/svg+xml"}
+
+
+def test_every_notebook_is_tested() -> None:
+    assert {path.stem for path in (ROOT / "examples").glob("*.ipynb")} == set(NOTEBOOKS)
