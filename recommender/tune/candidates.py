@@ -2,14 +2,15 @@
 
 Without a plan the script itself is the space: what it sets is taken away, doubled and halved, and what its
 program batches by is doubled and halved from its default. Lengths, precisions and the layout over devices are
-left alone: they change what is served, or need devices.
+left alone: they change what is served or trained, or need devices. A trainer's batch goes against the batches
+that it sums up, so that a step keeps its samples; where that cannot be, times are told for the same samples.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.serving import NOT_TUNED
@@ -21,6 +22,7 @@ from kg.nouns.codec import JsonNoun, fields_json, in_json, noun_of
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, Value, digest, show
+from kg.terms.dialects import positive, spelt, statement
 from kg.terms.meanings import kinds, meaning_of, programs, settings_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
@@ -28,7 +30,7 @@ from recommender.audit.registry_findings import STRICT
 from recommender.measuring.masking import is_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ingest.questions.launches.running import RunningSetting
     from recommender.answers.answer import Answer
@@ -41,10 +43,11 @@ _TRIED = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.LIMIT, 
 """Kinds of findings that are tried where they leave a setting to the user: the others change what is served,
 or keep the script from running."""
 ASKED = "asked for"
-_BATCHES = ("batch", "chunk")
+_BATCHES = ("batch", "chunk", "micro_batch")
 """Facts whose flags are tried although the script does not set them."""
 _LEFT_KINDS = frozenset({"degree", "devices", "replicas", "length", "part"})
 """Kinds of facts that change what is served, or need devices."""
+_FORMATS = frozenset({"precision", "precision_float32"})
 _LEFT_FACTS = ("precision", "memory_share", "output_len")
 STEP = 2
 """A number is doubled and halved; a choice: finer steps are below the noise of few probes."""
@@ -99,6 +102,33 @@ def configuration_of(edits: ScriptEdits, script: LaunchScript) -> Settings:
     for carrier, content in edits.fields.items():
         names |= {f"{plain_key(carrier)}.{key}": show(value) for key, value in content.items()}
     return Settings({name.lstrip("-").replace("-", "_"): value for name, value in names.items()})
+
+
+def samples_factor(edits: ScriptEdits, script: LaunchScript) -> float:
+    """Samples of a training step with edits over those of the script as it is; 1 where one is not known."""
+    own = {item.key: item.value for item in script.settings}
+    changed = {name: value for name, value in own.items() if name not in edits.removed}
+    changed |= {name: " ".join(words) for name, words in edits.flags.items()}
+    before, after = (_samples(settings, script) for settings in (own, changed))
+    return after / before if before and after else 1.0
+
+
+def _samples(settings: Mapping[str, str], script: LaunchScript) -> int:
+    """Samples of a step of one replica, or of all where those are stated; 0 where they are not known."""
+    facts = statement(dict(settings), script.program).facts
+    if (whole := positive(facts.get("global_batch"))) is not None:
+        return whole
+    micro, turns = (
+        positive(facts.get(fact)) or positive(_default(key, script))
+        for fact, key in (("micro_batch", _key(script, "micro_batch")), ("turns", _key(script, "turns")))
+    )
+    return (micro or 0) * (turns or 1)
+
+
+def _key(script: LaunchScript, fact: str) -> str:
+    """The setting by which a script's program is told a fact, as the script has it; empty without one."""
+    found = spelt(fact, script.program) if script.program in programs() else None
+    return "" if found is None else _as_written(script, found[0].key)
 
 
 def further(change: TuneChange) -> TuneChange | None:
@@ -165,6 +195,34 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
     What the makers of a program chose for all is a better guess than twice what one script says, so a setting
     is taken away at first; then numbers are doubled and halved, those that are left to the program too.
     """
+    yield from _narrower(script)
+    for change in _script_changes(script):
+        factor = 1.0 if script.is_server else samples_factor(change.edits, script)
+        yield (
+            change if factor == 1 else replace(change, why=f"{change.why}; {factor:g}x the samples of a step")
+        )
+
+
+def _narrower(script: LaunchScript) -> Iterator[TuneChange]:
+    """Switches of a trainer to narrower number formats: they change results, so they are asked for."""
+    if script.is_server or script.program not in programs() or script.program not in softwares():
+        return
+    stated = statement({item.key: item.value for item in script.settings}, script.program).facts
+    seen: set[str] = set()
+    for meaning in settings_of(script.program):
+        fact = meaning.fact
+        setting = (
+            registry(script.program).at("").look_up(meaning.key, SettingPlace.FLAG, suggest=False).setting
+        )
+        if fact not in _FORMATS or fact in seen or stated.get(fact) not in {None, "fp32"}:
+            continue
+        if setting is not None and setting.takes == "bool":
+            seen.add(fact)
+            change = _written(meaning.key, "true", "")
+            yield replace(change, name=f"{meaning.key}=true", provided="a narrower number format may be used")
+
+
+def _script_changes(script: LaunchScript) -> Iterator[TuneChange]:
     tuned = [item for item in script.settings if _is_tuned(item, script)]
     tuned.sort(key=lambda item: -_distance(item, script))
     for item in tuned:
@@ -175,6 +233,8 @@ def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
         if _is_gone(item, script):
             continue
         if _WHOLE.fullmatch(item.value) and not (item.place is SettingPlace.ENV and item.value in {"0", "1"}):
+            if not script.is_server and item.key == _key(script, "micro_batch"):
+                yield from _against_turns(item.key, int(item.value), script)
             yield from _doubled_and_halved(item.key, int(item.value), "the script has")
     if script.program not in programs() or script.program not in softwares():
         return
@@ -266,9 +326,24 @@ def _written(key: str, value: str, why: str, *, doubles: bool | None = None) -> 
 
 
 def _doubled_and_halved(key: str, number: int, why: str) -> Iterator[TuneChange]:
-    yield _written(key, str(number * STEP), f"{why} {number}, x{STEP}", doubles=True)
+    if number:
+        yield _written(key, str(number * STEP), f"{why} {number}, x{STEP}", doubles=True)
     if number > 1:
         yield _written(key, str(number // STEP), f"{why} {number}, x1/{STEP}", doubles=False)
+
+
+def _against_turns(key: str, number: int, script: LaunchScript) -> Iterator[TuneChange]:
+    """A batch doubled and halved against the batches that are summed up: a step keeps its samples."""
+    turns = _key(script, "turns")
+    count = next((int(one.value) for one in script.settings if one.key == turns and one.value.isdigit()), 1)
+    for micro, beside in ((number * STEP, count / STEP), (number / STEP, count * STEP)):
+        if turns and micro == int(micro) and beside == int(beside):
+            flags = {key: (str(int(micro)),), turns: (str(int(beside)),)}
+            yield TuneChange(
+                name=" ".join(f"{name} {words[0]}" for name, words in flags.items()),
+                edits=ScriptEdits(flags=flags),
+                why=f"the script has {number} and {count}: the same samples",
+            )
 
 
 def _without(keys: tuple[str, ...], why: str) -> TuneChange:

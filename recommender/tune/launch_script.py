@@ -124,7 +124,8 @@ class LaunchScript:
         is_server = launch.started.signs.reader == "server" and not trains
         engine = engine_of(program)
         if engine is None:
-            engine = EngineDriver(id=program)
+            lengths = (f"--{name}" for name in launch.started.signs.length)
+            engine = EngineDriver(id=program, left=tuple(lengths))
             if is_server and not ready:
                 raise InputError(
                     f"{path}: where {program} answers is not known here",

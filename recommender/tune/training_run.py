@@ -21,6 +21,7 @@ from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from kg.terms.units import Dimension, unit
 from recommender.measuring.outcome import CancelledError
+from recommender.tune.candidates import samples_factor
 from recommender.tune.engine_process import StartError, telling_line
 from recommender.tune.tune_result import TuneObjective, TuneResult
 
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from recommender.tune.tune_result import TuneStart
 
 _STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*+[:=\[#]*+\s*+(\d++)", re.IGNORECASE)
+_BAR = re.compile(r"^\s*+\d{1,3}%\|[^|]*+\|\s*+(\d++)/\d++ \[")
+"""A bar of tqdm without a title: the steps of Hugging Face's Trainer, whose lines do not count them."""
 _LOSS = re.compile(
-    r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan\b|inf\b))", re.IGNORECASE
+    r"\b(?:lm[_ ])?loss\b['\"]?\s*[:=]\s*['\"]?([-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan\b|inf\b))",
+    re.IGNORECASE,
 )
 _TICK_S = 0.01
 """How often the log is looked at, and more than the error of the time at which it was written. A choice."""
@@ -59,10 +63,11 @@ def _step_times() -> tuple[tuple[re.Pattern[str], str, Unit], ...]:
 
 @dataclass(slots=True, kw_only=True)
 class _Course:
-    """What a log has told so far."""
+    """What a log has told so far; ``samples`` of a step, over those of the script's own."""
 
     warmup: int
     own: re.Pattern[str] | None
+    samples: float = 1.0
     seen: dict[int, float | None] = field(default_factory=dict)
     times: dict[int, float] = field(default_factory=dict)
     own_values: list[float] = field(default_factory=list)
@@ -84,7 +89,7 @@ class _Course:
                 with suppress(ValueError):  # a line that is alike
                     self.own_values.append(float(value[1].rstrip(",")))
             return
-        step = _STEP.search(line)
+        step = _BAR.search(line) or _STEP.search(line)
         if step is None or int(step[1]) in self.seen:
             return
         told = ((pattern.search(line), name, of) for pattern, name, of in _step_times())
@@ -110,10 +115,10 @@ class _Course:
         counted = [step for step in steps if step >= steps[0] + self.warmup]
         told = [seconds for step in counted[1:] if (seconds := self.seen[step]) is not None]
         if told:
-            return statistics.fmean(told)
+            return statistics.fmean(told) / self.samples
         timed = [step for step in counted if step in self.times]
         span_s = self.times[timed[-1]] - self.times[timed[0]] if timed else 0.0
-        return span_s / (timed[-1] - timed[0]) if span_s >= _SPAN_S else None
+        return span_s / (timed[-1] - timed[0]) / self.samples if span_s >= _SPAN_S else None
 
 
 def own_pattern(line: str) -> re.Pattern[str] | None:
@@ -134,7 +139,9 @@ def own_pattern(line: str) -> re.Pattern[str] | None:
 def training_objective(line: str, better: Better) -> TuneObjective:
     """The time of a step, or the number of the user's own line: a rate where more is better, else a time."""
     if not line:
-        return TuneObjective(metric="step_time", better=Better.LOWER, unit="s", text="time of a step")
+        return TuneObjective(
+            metric="step_time", better=Better.LOWER, unit="s", text="time of a step, for the same samples"
+        )
     text = f"the number of {line!r}"
     if better is Better.HIGHER:
         return TuneObjective(metric="throughput", better=better, unit="1/s", text=text)
@@ -172,7 +179,8 @@ class TrainingEvaluator:
             process = self.place.start(
                 self.place.text(start.edits), start.edits, start.number, PYTHONUNBUFFERED="1"
             )
-            course, dropped, first_s = self._followed(process, start.bar, cancel)
+            samples = samples_factor(start.edits, self.place.script)
+            course, dropped, first_s = self._followed(process, start.bar, cancel, samples)
         except StartError as fault:
             return TuneResult(status=Status.FAILED, reason=str(fault), cost_s=time.monotonic() - began)
         finally:
@@ -180,6 +188,8 @@ class TrainingEvaluator:
                 process.stop()
                 process.before.wait_free(cancel)
         others = {} if course.loss is None else {"loss": course.loss}
+        if course.samples != 1:
+            others["samples_factor"] = course.samples
         return TuneResult(
             value=None if dropped else course.value,
             reason=dropped,
@@ -192,7 +202,7 @@ class TrainingEvaluator:
         )
 
     def _followed(
-        self, process: EngineProcess, bar: float | None, cancel: Event
+        self, process: EngineProcess, bar: float | None, cancel: Event, samples: float
     ) -> tuple[_Course, str, float]:
         """The course of a run, why it was dropped, and the seconds to its first step.
 
@@ -200,13 +210,13 @@ class TrainingEvaluator:
             StartError: It ended or fell silent before enough steps.
             CancelledError: ``cancel`` was set.
         """
-        course = _Course(warmup=self.warmup, own=own_pattern(self.line))
+        course = _Course(warmup=self.warmup, own=own_pattern(self.line), samples=samples)
         began = heard = time.monotonic()
         first_s, rest = 0.0, ""
         with process.log.open(encoding="utf-8", errors="replace") as stream:
             while True:
                 end, now = process.end, time.monotonic()
-                *lines, rest = (rest + stream.read()).split("\n")
+                *lines, rest = re.split(r"[\r\n]", rest + stream.read())
                 if lines:
                     heard = now
                     course.read(lines, os.fstat(stream.fileno()).st_mtime)  # however late we are to read it

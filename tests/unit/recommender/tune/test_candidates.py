@@ -69,6 +69,32 @@ def test_batches_that_the_script_leaves_to_the_program_are_tried_from_its_defaul
     assert "--batch-size 4096" not in names(LLAMA)  # it says -b
 
 
+TRAINS = (
+    "python run_clm.py --per_device_train_batch_size 4 --gradient_accumulation_steps {turns} --bf16 False"
+)
+
+
+def trained(text: str) -> dict[str, TuneChange]:
+    script = LaunchScript.read(Path("/srv/train.sh"), Path("/srv"), text, trains=True)
+    return {change.name: change for change in script_changes(script)}
+
+
+def test_a_batch_of_a_trainer_goes_against_the_batches_that_it_sums_up() -> None:
+    found = trained(TRAINS.format(turns=2) + " --block_size 512")
+    same = found["--per_device_train_batch_size 8 --gradient_accumulation_steps 1"]
+    assert "the same samples" in same.why
+    assert "2x the samples" in found["--per_device_train_batch_size 8"].why
+    assert "2x the samples" in found["without --per_device_train_batch_size"].why  # 8 is the default
+    assert not any("block_size" in name for name in found)  # another length is another training
+
+
+def test_number_formats_of_a_trainer_are_told_and_not_tried_unasked() -> None:
+    found = trained(TRAINS.format(turns=1))
+    assert found["--bf16=true"].provided
+    assert found["--tf32=true"].provided
+    assert "--bf16=true" not in trained(TRAINS.format(turns=1).replace("False", "True"))
+
+
 def test_a_step_that_helped_is_followed_by_the_next() -> None:
     double, half = (item for item in script_changes(read(LLAMA)) if item.name in {"-t 8", "-t 2"})
     assert getattr(further(double), "name", "") == "-t 16"

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ for step in range(1, 200):
         print(f"step:[{step:5d}/  200], loss: {loss}, per_step_time: 1500ms, lr: 1e-05")
     elif style == "rate":
         print(f"tokens/s: {100 * step},", "tokens/s: n/a", sep="\\n")
+    elif style == "transformers":  # 5.23, as it writes to a file
+        loss = "'nan'" if step > 150 else f"'{4 / step:.4f}'"
+        print(f"\\r {step // 2}%|#    | {step}/200 [00:0{step % 9}<00:09,  9.9it/s]", end="")
+        print(f"\\r      \\r{{'loss': {loss}, 'grad_norm': '1.2', 'learning_rate': '1e-05', 'epoch': '0.01'}}")
     elif style == "fast":
         for turn in range(20): print(f"step {20 * step + turn} loss: eager")
     elif style == "short" and step > 4:
@@ -78,6 +83,26 @@ def test_the_time_between_steps_counts_once_they_are_warm(tmp_path: Path) -> Non
 def test_what_the_trainer_prints_itself_counts_before_the_clock(tmp_path: Path) -> None:
     assert measure(evaluator(tmp_path), STYLE="megatron").value == pytest.approx(1.2345)
     assert measure(evaluator(tmp_path), STYLE="mindformers").value == pytest.approx(1.5)
+
+
+def test_steps_of_a_trainer_that_counts_them_in_a_bar(tmp_path: Path) -> None:
+    found = measure(evaluator(tmp_path), STYLE="transformers")
+    assert 0.018 < (found.value or 0) < 0.15
+    assert 0 < found.others["loss"] < 1
+
+
+def test_a_batch_of_half_the_samples_is_no_gain(tmp_path: Path) -> None:
+    """Half of the samples in half of the time is as fast as before."""
+    made = evaluator(tmp_path)
+    text = f"{sys.executable} train.py --per_device_train_batch_size 8 --gradient_accumulation_steps 2\n"
+    script = LaunchScript.read(made.place.script.path, tmp_path, text, trains=True)
+    made = replace(made, place=replace(made.place, script=script))
+    whole = measure(made, PACE="0.04").value
+    flags = {"--per_device_train_batch_size": ("4",)}
+    start = TuneStart(edits=ScriptEdits(flags=flags, variables={"PACE": "0.02"}), number=1)
+    half = made.evaluate(start, threading.Event())
+    assert half.others["samples_factor"] == 0.5
+    assert half.value == pytest.approx(whole, rel=0.25)
 
 
 def test_steps_faster_than_the_clock_are_timed_over_more_of_them(tmp_path: Path) -> None:
