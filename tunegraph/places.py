@@ -93,7 +93,7 @@ class Places:
 
                 say(
                     "No text model here: similarity rests on numbers and names alone. "
-                    f"To add it: {INSTALL_HINT}; then make the workspace anew."
+                    f"To add it: {INSTALL_HINT}; then tunegraph workspace renew --text-model."
                 )
 
     def open(self, say: Callable[[str], None], on_step: Callable[[str], None] = lambda _: None) -> Workspace:

@@ -79,7 +79,16 @@ def upgrade(context: typer.Context) -> None:
 
 
 @app.command()
-def renew(context: typer.Context, as_json: JsonOption = False) -> None:
+def renew(
+    context: typer.Context,
+    with_text: Annotated[
+        bool,
+        typer.Option(
+            "--text-model", help="Find problems by their words too, with the text model installed now."
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Renew the shipped knowledge; keep what is yours.
 
     After an update of tunegraph.
@@ -90,7 +99,7 @@ def renew(context: typer.Context, as_json: JsonOption = False) -> None:
     from recommender.workspace.upkeep import UpkeepDesk
 
     chosen = settings(context)
-    done = UpkeepDesk.renew(chosen.workspace, cache=chosen.cache)
+    done = UpkeepDesk.renew(chosen.workspace, cache=chosen.cache, with_text=with_text)
     if as_json:
         output.as_json(done.to_json())
         return

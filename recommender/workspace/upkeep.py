@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from kg.errors import NoEvidenceError
+from kg.errors import MissingDependencyError, NoEvidenceError
 from recommender.files import WorkspaceFiles
 from recommender.store import creation
 from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, check_agreement
@@ -195,15 +195,28 @@ class UpkeepDesk(Desk):
         return is_carried_over
 
     @staticmethod
-    def renew(path: Path, *, cache: Path) -> RenewalResult:
-        """Put a workspace on the knowledge that ships now; see ``recommender.store.renewal.renewal``."""
+    def renew(path: Path, *, cache: Path, with_text: bool = False) -> RenewalResult:
+        """Put a workspace on the knowledge that ships now; see ``recommender.store.renewal.renewal``.
+
+        Args:
+            path: The workspace.
+            cache: The user's cache directory.
+            with_text: Give it the text model that is installed now, where it has none.
+        """
+        from embeddings.text_encoder import INSTALL_HINT
         from recommender.store import shipped_knowledge
+        from recommender.store.encoding import default_model
         from recommender.store.renewal.renewal import renew
 
         layout = WorkspaceFiles(path)
-        model = creation.text_model(layout.read())
+        had = creation.text_model(layout.read())
+        model = had or (default_model(cache) if with_text else None)
+        if with_text and model is None:
+            raise MissingDependencyError("no text model is installed", hint=INSTALL_HINT)
 
         def make(draft: WorkspaceFiles) -> None:
             creation.create(draft, cache, text_model=model, with_shipped=True, clock=_now)
 
-        return renew(layout, cache, version=shipped_knowledge.version(), make=make, clock=_now)
+        return renew(
+            layout, cache, version=shipped_knowledge.version(), make=make, clock=_now, anyhow=model != had
+        )

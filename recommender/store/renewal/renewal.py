@@ -40,6 +40,7 @@ def renew(
     version: str,
     make: Callable[[WorkspaceFiles], None],
     clock: Callable[[], datetime],
+    anyhow: bool = False,
 ) -> RenewalResult:
     """Put a workspace on the knowledge that ships now.
 
@@ -49,6 +50,7 @@ def renew(
         version: Of the shipped knowledge.
         make: Makes a workspace of it with the text model of this one.
         clock: Tells the time.
+        anyhow: Renew it although it has that knowledge.
 
     Raises:
         WorkspaceError: Another process is writing, the folder above cannot be written to, or the workspace
@@ -64,7 +66,7 @@ def renew(
             hint=f"tunegraph --workspace NEW workspace merge {layout.root} takes cases and knowledge over",
         )
     then = before or _guessed(layout, manifest)
-    if before is not None and then.shipped == version:
+    if before is not None and then.shipped == version and not anyhow:
         return RenewalResult(base=then, is_new=False)
     root = layout.root.resolve()
     with ExitStack() as stack:

@@ -60,7 +60,7 @@ def installation(cache: Path) -> Iterator[CheckResult]:
             about="text model",
             severity=Severity.NOTE,
             says="not there: similarity rests on numbers and names alone",
-            remedy=f"{INSTALL_HINT}, then make the workspace anew",
+            remedy=f"{INSTALL_HINT}, then tunegraph workspace renew --text-model",
         )
     elif faults := model.verify():
         yield CheckResult(
