@@ -34,9 +34,10 @@ from kg.errors import TuningError
 from kg.nouns.recipe import devices_of
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
-from kg.terms.meanings import meaning_of
+from kg.terms.meanings import meaning_of, variant_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
+from recommender.ranking.starts.layout_flags import FIELDED
 from tools.recipe_forms import FORMS, Document, Published
 from tools.shipped_names import shipped_names
 
@@ -260,10 +261,12 @@ def _draft(
             for one in settings
         ]
     flags = {one["key"]: one["value"] for one in settings if one["where"] != SettingPlace.ENV}
+    framework = variant_of(framework, flags)
     stated = question.get("count")
     devices = said.get("devices") or (stated if isinstance(stated, int) else None) or place.get("devices")
-    is_split = launch.started.signs.reader in {"server", "megatron"}
-    layout = layout_of(framework, flags, devices if framework in TRAINERS else None) if is_split else {}
+    is_split = launch.started.signs.reader in {"server", "megatron"} or framework in FIELDED
+    trained = devices if framework in TRAINERS | FIELDED else None
+    layout = layout_of(framework, flags, trained) if is_split else {}
     if launch.started.signs.reader == "server":
         devices = devices_of(layout)
     if not said.get("sized", True):

@@ -41,6 +41,7 @@ from kg.triples.network_table import network_facts
 _Part = TypeVar("_Part")
 _FORMATS_ALIKE = {"w8a8": "int8", "float4": "nvfp4", "fp4": "nvfp4", "int4": "w4a16"}
 """Formats of weights that two words name."""
+_SERVED_IN = frozenset({"fp8", "int8"})
 _FOUR_BIT = frozenset({"int4", "awq", "gptq"})
 """What people call weights of four bits that are multiplied in 16."""
 
@@ -256,7 +257,7 @@ class _Reader:
             kind, name = stage.kind, stage.activity
             if not name:
                 raise InputError(f"phase {phase} needs --op")
-        precision = self._precision(model)
+        precision = self._precision(model, kind)
         model, own = self._model(model, sizes)
         words = {name: word for name, word in sizes.items() if isinstance(word, str)} if own else {}
         workload = Workload(
@@ -316,8 +317,13 @@ class _Reader:
         except UnknownEntityError as error:
             return None, error
 
-    def _precision(self, model: str | None) -> str | None:
-        """The number format that is told, else of the quantisation in use, else of the model's name."""
+    def _precision(self, model: str | None, kind: WorkloadKind) -> str | None:
+        """The number format that is told, else of the quantisation in use, else of the model's name.
+
+        Weights of eight bits are trained in more: their name says what they are published in.
+        """
+        named = read_name(model).weights if model else ""
+        named = "" if kind is WorkloadKind.TRAINING and named in _SERVED_IN else named
         told = self._text("precision")
         if model and (told or "").lower() in _FOUR_BIT:
             told = "w4a16"
@@ -328,7 +334,7 @@ class _Reader:
         said = (
             ("precision", "" if told is None else canonical_precision(told)),
             ("current.quantization", quantised_format(method) if isinstance(method, str) else ""),
-            ("model", read_name(model).weights if model else ""),
+            ("model", named),
         )
         strength = list(FactOrigin).index
         stated = sorted(

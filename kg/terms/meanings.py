@@ -199,6 +199,27 @@ def programs() -> tuple[str, ...]:
     return tuple(_programs())
 
 
+def variant_of(program: str, settings: Mapping[str, Value]) -> str:
+    """The program that another is by what it is told, as verl on Megatron; itself where it is none."""
+    said = [f"{plain_name(name)}={value}".lower() for name, value in settings.items()]
+    return next(
+        (
+            name
+            for name, row in table("meanings")["programs"].items()
+            if row.get("registry") == program
+            and any(fnmatchcase(one, sign) for one in said for sign in row["signs"])
+        ),
+        program,
+    )
+
+
+@cache
+def pasted_after() -> dict[str, tuple[str, str]]:
+    """What a start of a program is pasted after, and the words before its fields as ``key=value``."""
+    rows = table("meanings")["programs"].items()
+    return {name: (row["command"], row.get("words", "")) for name, row in rows if "command" in row}
+
+
 @cache
 def kinds() -> dict[str, str]:
     """The kind of each fact."""
@@ -318,7 +339,7 @@ def table(name: str) -> Any:
 @lru_cache(maxsize=8192)
 def plain_name(key: str) -> str:
     """A spelling without dashes in front, in lower case, with ``_`` for ``-`` and without places in lists."""
-    plain = key.strip().lstrip("-").replace("-", "_").lower()
+    plain = key.strip().lstrip("-+").replace("-", "_").lower()
     return re.sub(r"\[\d*\]", "", plain) if "[" in plain else plain
 
 

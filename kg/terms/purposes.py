@@ -14,6 +14,9 @@ QUANTISATION = "quantization"
 """Flag that vLLM and SGLang name the format of quantised weights with."""
 
 
+_SECTIONS = "sections"
+
+
 class Purpose(StrEnum):
     """Purpose of a setting."""
 
@@ -27,7 +30,7 @@ class Purpose(StrEnum):
 @lru_cache(maxsize=8192)
 def plain_key(key: str) -> str:
     """A key without leading dashes, in lower case, with ``_`` for ``-``."""
-    return key.strip().lstrip("-").replace("-", "_").lower()
+    return key.strip().lstrip("-+").replace("-", "_").lower()
 
 
 @cache
@@ -36,12 +39,16 @@ def purpose(key: str) -> Purpose:
     plain = plain_key(key)
     if divides(key):
         return Purpose.LAYOUT
-    return next((kind for kind, pattern in _patterns() if pattern.fullmatch(plain)), Purpose.TUNING)
+    section, _, flag = plain.rpartition(".")
+    names = (plain, flag) if section.rpartition(".")[2] in table("purposes")[_SECTIONS] else (plain,)
+    kinds = (kind for name in names for kind, pattern in _patterns() if pattern.fullmatch(name))
+    return next(kinds, Purpose.TUNING)
 
 
 @cache
 def _patterns() -> tuple[tuple[Purpose, re.Pattern[str]], ...]:
-    return tuple((Purpose(kind), any_of(patterns)) for kind, patterns in table("purposes").items())
+    rows = table("purposes").items()
+    return tuple((Purpose(kind), any_of(patterns)) for kind, patterns in rows if kind != _SECTIONS)
 
 
 def any_of(patterns: Iterable[str]) -> re.Pattern[str]:

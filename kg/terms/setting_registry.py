@@ -23,6 +23,7 @@ from kg.nouns.own_settings import OwnSettings
 from kg.nouns.release import release_key
 from kg.nouns.setting import ResolvedCase, Setting, SettingDefault, SettingPlace
 from kg.nouns.values import Value, as_value
+from kg.terms.meanings import table
 
 FOLDER = "settings"
 REMEMBERED = 16384
@@ -369,7 +370,14 @@ def use_own(folder: Path) -> OwnSettings:
 def softwares() -> tuple[str, ...]:
     """Programs whose settings ship, and those of the user's own, in order."""
     own = (name for folder in _own for name in folder.softwares())
-    return tuple(sorted({*_shipped(), *own}))
+    return tuple(sorted({*_shipped(), *_lent(), *own}))
+
+
+@cache
+def _lent() -> dict[str, str]:
+    """Programs that are another one with another backend, by whose releases they go."""
+    rows = table("meanings")["programs"].items()
+    return {name: row["registry"] for name, row in rows if "registry" in row}
 
 
 @cache
@@ -387,6 +395,7 @@ def registry(software: str) -> SettingRegistry:
     """
     known = softwares()
     name = software.lower().replace("_", "-")
+    name = _lent().get(name, name)
     if name not in known:
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
@@ -414,7 +423,7 @@ def _release_settings(registry: SettingRegistry, named_release: str) -> ReleaseS
 
 def _plain(key: str) -> str:
     """A spelling without what programs read over: leading dashes, ``-`` for ``_``, places in lists."""
-    plain = key.lstrip("-").replace("-", "_")
+    plain = key.lstrip("-+").replace("-", "_")
     return re.sub(r"\[\d*\]", "", plain) if "[" in plain else plain
 
 

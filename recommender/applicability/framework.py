@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Problem, WorkloadKind
 from kg.nouns.framework import Framework
+from kg.nouns.release import release_key
 from kg.nouns.situation import StatedFact
+from kg.nouns.values import Value
+from kg.terms.meanings import variant_of
 from kg.terms.setting_registry import registry, softwares
 from recommender.applicability.scope import GENERATORS
 from recommender.cost_model.assumed import assumed_release
@@ -30,6 +33,7 @@ _USUAL = {
     ("intel", WorkloadKind.SERVING, False): "torch",
     ("intel", WorkloadKind.TRAINING, False): "torch",
     ("google", WorkloadKind.SERVING, True): "vllm",
+    ("google", WorkloadKind.TRAINING, True): "maxtext",
 }
 """By vendor, kind of work, and whether a language model runs: the one with most recipes in data/recipes for
 Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and
@@ -82,6 +86,9 @@ def running_framework(
         NoEvidenceError: The one that it names is not known to run on such hardware.
     """
     by_id = {item.id: item for item in frameworks}
+    now: Mapping[str, Value] = problem.current or {}
+    variants = {name: variant_of(name, now) for name in problem.software}
+    by_id |= {name: by_id[other] for name, other in variants.items() if other in by_id}
     trains = problem.workload.kind is WorkloadKind.TRAINING
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in GENERATORS), ""))
     stated = [by_id[name] for name in problem.software if name in by_id]
@@ -96,7 +103,9 @@ def running_framework(
         named = [item for item in named if item.id != LIBRARY]
     if named:  # the one that runs on the others: vllm-ascend before torch-npu
         top = max(named, key=lambda item: (sum(item.reads(other.id) for other in named), item.id))
-        version = str(problem.software[top.id] or "")
+        version = str(
+            next((problem.software[name] for name in problem.software if by_id.get(name) is top), "") or ""
+        )
         is_plugged = usual is not None and usual.id != top.id and usual.reads(top.id)
         runs_here = not top.hardware or vendor in top.hardware
         if vendor and not runs_here and not is_plugged:
@@ -105,10 +114,25 @@ def running_framework(
                 hint="--software names another program" + (f", such as {usual.id}" if usual else ""),
             )
         if usual is None or not is_plugged or (version and runs_here):
-            return _running(top, version)
+            found = _running(top, version)
+            older = "" if version else _release_of(top.id, now)
+            return replace(found, version=older) if older else found
         followed = "" if runs_here else _release_like(usual.id, version)
         return _running(usual, followed, top.id)  # vLLM on Ascend is its plugin
     return None if usual is None else _running(usual)
+
+
+def _release_of(framework: str, settings: Mapping[str, object]) -> str:
+    """The newest release that takes most of what a launch sets; empty where the newest of all does."""
+    if framework not in softwares():
+        return ""
+    known = registry(framework)
+    found = [one.setting for name in settings if (one := known.find(name)) is not None]
+    ends = sorted(release_key(item.removed) for item in found if item.removed)
+    if len(ends) * 2 <= len(found):
+        return ""
+    kept = [name for name in known.releases if release_key(name) < ends[0]]
+    return kept[-1] if kept else ""
 
 
 def _running(framework: Framework, version: str = "", plugged: str = "") -> RunningFramework:

@@ -90,10 +90,10 @@ def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: 
         NoEvidenceError: It is.
     """
     named = [name for name in problem.software if name not in BELOW_ENGINES]
-    if "verl" in named and (part := _part_of_verl(problem.current or {})):
+    if "verl" in named and _is_of_samples(problem.current or {}):
         raise NoEvidenceError(
-            f"verl's {part} is read, but its layouts are not modelled: {facts}",
-            hint="its reinforcement learning under FSDP is; tunegraph check SCRIPT judges what runs",
+            f"verl's supervised trainer is read, but its layouts are not modelled: {facts}",
+            hint="its reinforcement learning is; tunegraph check SCRIPT judges what runs",
         )
     others = sorted(set(named) & set(unmodelled()))
     if set(named) <= {name for item in frameworks for name in item.stack} or set(named) & {
@@ -116,12 +116,10 @@ def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: 
     )
 
 
-def _part_of_verl(current: Mapping[str, object]) -> str:
-    """The part of verl that settings are of, where nothing models it; empty for rewards under FSDP."""
-    if "megatron" in current.values() or any(".megatron." in name for name in current):
-        return "Megatron backend"
+def _is_of_samples(current: Mapping[str, object]) -> bool:
+    """Whether settings are of verl's trainer on samples, not on rewards."""
     is_of_samples = any(name.startswith(("data.micro_batch", "model.")) for name in current)
-    return "supervised trainer" if is_of_samples and not any("rollout" in name for name in current) else ""
+    return is_of_samples and not any("rollout" in name for name in current)
 
 
 def program_names(frameworks: Sequence[Framework]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
+from ingest.questions.launches.megatron import SIZES
 from kg.errors import InputError
 from kg.nouns.entities import Problem, WorkloadKind
 from kg.nouns.look_up import Standing
@@ -30,7 +31,7 @@ def refuse_misspelt(problem: Problem) -> None:
         InputError: There are some, all of them named.
     """
     work = problem.workload
-    unread = [*_unread("size", work.shape, ()), *_unread("trait", work.traits, ())]
+    unread = [*_unread("size", work.shape, SIZES.values()), *_unread("trait", work.traits, ())]
     misspelt = [text for text in unread if "did you mean" in text]
     if misspelt and work.model and work.kind in {WorkloadKind.SERVING, WorkloadKind.TRAINING}:
         raise InputError("; ".join(misspelt))
@@ -82,8 +83,8 @@ def _unread(kind: str, names: Iterable[str], facts: Collection[str]) -> Iterator
         stem = name.partition("[")[0]
         if stem in _OTHERS or stem in FACTS or meaning_of(name) is not None:
             continue
-        near = get_close_matches(name, sorted({*FACTS, *own_names()}), 1, ALIKE)
-        if near or name not in facts:
+        if name not in facts:
+            near = get_close_matches(name, sorted({*FACTS, *own_names()}), 1, ALIKE)
             yield f"nothing reads the {kind} {name}" + (f"; did you mean {near[0]}?" if near else "")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import parse_json, show
-from kg.terms.meanings import file_of, table
+from kg.terms.meanings import file_of, pasted_after, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,19 +26,9 @@ _LISTS = frozenset({"ModelConfig"})
 """Fields of MindIE's config.json that hold a list of objects, of which a plan sets the first."""
 UNNAMED = "MODEL"
 """Stands in a command for a model whose files are not named."""
-COMMANDS = {
-    "vllm-ascend": f"vllm serve {UNNAMED}",
-    "vllm": f"vllm serve {UNNAMED}",
-    "sglang": f"python -m sglang.launch_server --model-path {UNNAMED}",
-    "tensorrt-llm": f"trtllm-serve {UNNAMED}",
-}
+COMMANDS = {name: command for name, (command, words) in pasted_after().items() if not words}
 """What a start is pasted after; the flags of others go into their launch script."""
-OVERRIDING = {
-    "llama-factory": ("llamafactory-cli train", "TASK.yaml"),
-    "torchtune": ("tune run", "RECIPE --config CONFIG"),
-    "verl": ("python -m verl.trainer.main_ppo", f"actor_rollout_ref.model.path={UNNAMED}"),
-    "megatron-bridge": ("torchrun --nproc-per-node SIZE scripts/training/run_recipe.py", "--recipe RECIPE"),
-}
+OVERRIDING = {name: both for name, both in pasted_after().items() if both[1]}
 """Trainers whose commands take a file or a recipe, and its fields as ``key=value``."""
 
 

@@ -33,7 +33,6 @@ class PlanSetting(JsonNoun):
         where: The place it is written in.
         key: As it is written there: a flag, a variable, or the path of a field with dots.
         value: What it is set to; None for a flag without a value.
-        role: ``"prefill"`` or ``"decode"`` where these run apart; empty otherwise.
         origin: What it comes from.
         source: Where that can be read; empty for the cost model.
         agreement: Share of the recipes for problems like this one that set it; None where none was asked.
@@ -46,7 +45,6 @@ class PlanSetting(JsonNoun):
     key: str
     file: str = field(default="", metadata=in_json(empty=Empty.OMITTED))
     value: Value
-    role: str = field(default="", metadata=OR_NULL)
     origin: Origin = field(metadata=in_json("from"))
     source: str = field(default="", metadata=OR_NULL)
     agreement: float | None = field(default=None, metadata=in_json(digits=3))

@@ -120,6 +120,7 @@ class AskDesk(Desk):
         Raises:
             UnknownEntityError: A default names no hardware, or no framework.
         """
+        from ingest.questions.bounds import device_count
         from ingest.questions.defaults import with_defaults
         from kg.nouns.framework import Framework
         from kg.triples.serialisation import all_of
@@ -133,12 +134,15 @@ class AskDesk(Desk):
                 f"{place}: no framework named {framework!r}", hint=f"known: {', '.join(sorted(phases))}"
             )
 
+        def named(text: str) -> str:
+            return self.names.hardware(text, device_count(raw.get("count"))).id
+
         def same_hardware(one: str, other: str) -> bool:
-            return one == other or self.names.hardware(one).id == self.names.hardware(other).id
+            return one == other or named(one) == named(other)
 
         def runs_on(name: str) -> bool:
             makers = known[framework].hardware
-            return not makers or not name or self.hardware.path(self.names.hardware(name).id)[-1] in makers
+            return not makers or not name or self.hardware.path(named(name))[-1] in makers
 
         version = str(defaults.get("version") or "") or newest_release(framework)
         return with_defaults(

@@ -169,7 +169,7 @@ def layout_of(framework: str, flags: Mapping[str, str], devices: int | None) -> 
     split = math.prod(layout.get(name, 1) for name in ("tp", "pp", "cp"))
     if "dp_attention" in stated:
         layout["dp_attention"] = True
-    elif framework in TRAINERS and devices is not None and devices % split == 0:
+    elif devices is not None and devices % split == 0:
         layout["dp"] = devices // split
     return layout
 

@@ -378,6 +378,10 @@ def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) ->
     return set(contents)
 
 
+_NAMED = "config_name"
+"""Option by which Hydra is told a file by its name alone."""
+
+
 def file_contents(
     started: StartedProgram, given: LaunchOptions, beside: Beside
 ) -> dict[str, dict[str, object]]:
@@ -389,8 +393,9 @@ def file_contents(
     from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
 
     read: dict[str, dict[str, object]] = {}
-    told = [str(given.values[name]) for name in started.signs.file if name in given.values]
-    names = [name if "." in name else f"configs/{name}.yaml" for name in told]  # as Hydra is told names
+    told = [(name, str(given.values[name])) for name in started.signs.file if name in given.values]
+    names = [word for _, word in told if "." in word]
+    names += [f"configs/{word}.yaml" for name, word in told if name == _NAMED and "." not in word]
     if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
         names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
     names += [name for _, name in started.launcher_files()]

@@ -12,13 +12,9 @@ from recommender.cost_model.layout_domain import WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
-FIELDED = frozenset({"megatron-bridge", "mindspeed-rl"})
+FIELDED = frozenset({"megatron-bridge", "mindspeed-rl", "verl-megatron"})
 """Programs with Megatron's blocks beneath that have fields of their own in place of its flags."""
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}) | FIELDED
-_LAST_STAGE = {
-    "megatron-lm": "--decoder-last-pipeline-num-layers",
-    "megatron-bridge": "model.num_layers_in_last_pipeline_stage",
-}
 SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"}
 """Frameworks that split one model over devices; others replicate it."""
 
@@ -57,8 +53,17 @@ def layout_settings(
         is_split = fact in DEGREES and sizes[fact] > 1 and (experts or fact != "ep") and not is_implied
         if fact in anyway or is_split or (fact == "dp_attention" and layout.dp_attention):
             made += spelt_settings({fact: sizes[fact]}, framework, release, origin, source)
-    uneven = _uneven(layout, framework, int(layers or 0)) if framework in MEGATRON else {}
-    return made + settings_by_key(uneven, origin, source)
+    each = -(-int(layers or 0) // layout.pp)
+    idle = each * layout.pp - int(layers or 0)
+    if not idle or framework not in MEGATRON:
+        return made
+    if framework.startswith("mindspeed"):  # blocks that do nothing (MindSpeed, docs/features/noop-layers.md)
+        names = ",".join(str(int(layers or 0) + place) for place in range(idle))
+        idlers: dict[str, Value] = {"--num-layers": each * layout.pp, "--noop-layers": names}
+        return made + settings_by_key(idlers, origin, source)
+    return made + (
+        spelt_settings({"last_stage": each - idle}, framework, release, origin, source) if each > idle else []
+    )
 
 
 def spelt_settings(
@@ -86,19 +91,3 @@ def spelt_settings(
         for one, value in filter(None, found)
         for item in settings_by_key({one.key: value, **one.beside}, origin, source, one.place, one.file)
     ]
-
-
-def _uneven(layout: ParallelLayout, framework: str, layers: int) -> dict[str, Value]:
-    """Stages where blocks do not divide into them: some blocks do nothing, or the last stage has fewer.
-
-    MindSpeed, docs/features/noop-layers.md; Megatron-LM, ``--decoder-last-pipeline-num-layers``.
-    """
-    each = -(-layers // layout.pp)
-    idle = each * layout.pp - layers
-    if not idle:
-        return {}
-    if framework in _LAST_STAGE:
-        last = each - idle
-        return {_LAST_STAGE[framework]: last} if last > 0 else {}
-    names = ",".join(str(layers + place) for place in range(idle))
-    return {"--num-layers": layers + idle, "--noop-layers": names}

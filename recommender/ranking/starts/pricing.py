@@ -98,7 +98,7 @@ def layout_question(
     splits = situation.framework.id in SPLITTING
     if not splits and set(degrees.values()) - {1} and situation.framework.id in trainers():
         splits, degrees = True, {**_WHOLE, **degrees}  # a launch that divides it, and by what it says alone
-    elif not splits and situation.framework.id in ROLLED:
+    elif situation.framework.id in ROLLED and (degrees or not splits):
         held = _WHOLE if situation.current else _WHOLE.keys() - {"context_parallel"}
         splits, degrees = True, {**dict.fromkeys(held, 1), **degrees}
     draft.load = situation.at_once
@@ -235,9 +235,10 @@ def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str
     """
     framework, release = draft.situation.framework.id, draft.situation.framework.version
     own = replicated_by(framework, settings)
-    if own is None or "zero_stage" in settings or "zero_stage" in own:
+    if own is None or "zero_stage" in settings:
         return ()
-    stages = [stage for stage in (2, 3) if spelt("zero_stage", framework, release, stage)]
+    least = float(str(own.get("zero_stage", 0)))
+    stages = [stage for stage in (2, 3) if stage > least and spelt("zero_stage", framework, release, stage)]
     return ({}, *({"zero_stage": float(stage), "pure_bf16": 0.0} for stage in stages))
 
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kg.terms.dialects import statement
+from kg.terms.dialects import spelt, statement
 from kg.terms.meanings import meaning_of
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import memory_bytes
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.starts.situation import StartSituation
 
-ROLLED = frozenset({"verl", "mindspeed-rl"})
+ROLLED = frozenset({"verl", "verl-megatron", "mindspeed-rl", "openrlhf-ppo"})
 """Programs whose model writes answers on the devices that it is trained on."""
 LARGEST_SHARE, STEP = 0.7, 0.05
 """Share of the memory that an engine is given at most, of the 0.5 to 0.7 that verl's guide to tuning advises
@@ -91,8 +91,9 @@ def _facts(
     question: Question, option: PricedStep, now: Mapping[str, Value], *, is_packed: bool
 ) -> Iterator[tuple[str, Value]]:
     layout, network, count = option.layout, question.machine.network, option.layout.devices
-    yield from (("world", count), ("node_devices", min(count, network.per_node)))
-    yield "nodes", math.ceil(count / network.per_node)
+    each, nodes = min(count, network.per_node), math.ceil(count / network.per_node)
+    yield from (("world", count), ("node_devices", each), ("nodes", nodes))
+    yield from (("reference_node_devices", each), ("reference_nodes", nodes))
     micro = int(float(str({**question.settings, **option.settings}["micro_batch"])))
     if is_packed:
         yield "pass_tokens", micro * math.ceil(float(str(question.settings["seq_len"])) / layout.cp)
@@ -100,6 +101,7 @@ def _facts(
         yield from ((name, micro) for name in ("logprob_batch", "reference_batch"))
     if (found := rollout_of(question, option, now)) is not None:
         yield from (("rollout_tensor", found.tensors), ("memory_share", found.share))
+        yield "rollout_engines", count // found.tensors
         yield from ((_FACTS[name], 1) for name in found.moved)
 
 
@@ -120,7 +122,7 @@ def rollout_of(question: Question, option: PricedStep, now: Mapping[str, Value])
     if told.get("zero_stage") != 1:  # only Megatron's gradients have a buffer that stays
         held["gradients"] = 0.0
     length = float(str(told["seq_len"]))
-    prompt = min(float(SERVING["input_len"]), length // 2)
+    prompt = min(float(str(now.get("input_len", SERVING["input_len"]))), length // 2)
     served = replace(
         question,
         phase="serving",
@@ -133,7 +135,10 @@ def rollout_of(question: Question, option: PricedStep, now: Mapping[str, Value])
     fastest: dict[float, PricedStep | None] = {}
     for named in _MOVED:
         moved = (*named, "gradients") if named and held["gradients"] else named
-        is_other = any(now.get(fact, name in moved) != (name in moved) for name, fact in _FACTS.items())
+        is_fixed = any(spelt(_FACTS[name], question.engine) is None for name in named)
+        is_other = is_fixed or any(
+            now.get(fact, name in moved) != (name in moved) for name, fact in _FACTS.items()
+        )
         kept = sum(held[name] for name in _FACTS if name not in moved)
         left = 1 - (kept + held["reserved"]) / device.memory_capacity
         usual = round(min(math.floor(left / STEP) * STEP, LARGEST_SHARE), 2)

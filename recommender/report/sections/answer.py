@@ -131,16 +131,15 @@ def _settings(settings: Sequence[Mapping[str, Any]], words: Words, *, is_open: b
     rows = [
         (
             tag("code", setting_text(item)),
-            words.term(str(item.get("role") or "")),
             words.term(str(item["from"])),
             percent(item["agreement"], 2) if item.get("agreement") is not None else "",
             source_link(item.get("source")),
         )
         for item in settings
     ]
-    columns = (words("setting"), words("role"), words("from"), words("recipes that agree"), words("source"))
+    columns = (words("setting"), words("from"), words("recipes that agree"), words("source"))
     summary = tag("summary", words("Every setting with its source"))
-    return tag("details", summary, table(columns, rows, numbers=(3,)), open=is_open)
+    return tag("details", summary, table(columns, rows, numbers=(2,)), open=is_open)
 
 
 def setting_text(item: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from recommender.applicability.programs import unmodelled
 from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.starts.layout_flags import MEGATRON
 from recommender.ranking.starts.layout_options import SHORTEST
+from recommender.ranking.starts.recipes.kin import in_words_of, kin_of
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 
 if TYPE_CHECKING:
@@ -225,18 +226,19 @@ class KnownRecipes:
         vendor = situation.hardware[-1:]
         key = (situation.framework.id, situation.roles, vendor)
         if key not in self._found:
-            found = recipes_of(
-                self._graph,
-                key[0],
-                {str(role) for role in key[1]},
-                lambda hardware: not vendor or self._tree.path(hardware)[-1:] in {vendor, ()},
-            )
-            self._found[key] = [
+            found = [
                 item
-                for item in found
+                for program in (key[0], *kin_of(key[0]))
+                for item in recipes_of(
+                    self._graph,
+                    program,
+                    {str(role) for role in key[1]},
+                    lambda hardware: not vendor or self._tree.path(hardware)[-1:] in {vendor, ()},
+                )
                 if item.id not in self._withheld
                 and not (item.framework in MEGATRON and item.has_own_launcher)
             ]
+            self._found[key] = list(in_words_of(key[0], found))
         return self._found[key]
 
     def published(self, problem: Problem) -> str:

@@ -25,6 +25,7 @@ KNOWN: dict[str, dict[str, ResolvedName]] = {
     "model": {
         "bert": ResolvedModel(id="bert-large"),
         "bert-awq": ResolvedModel(id="bert-large", weights="w4a16"),
+        "bert-fp8": ResolvedModel(id="bert-large", weights="fp8"),
         "bert-of-mine": ResolvedModel(id="bert-large", note="bert-of-mine is taken", passed_over=("mine",)),
     },
     "bottleneck": {"wait": ResolvedName(id="collective-wait"), "memory": ResolvedName(id="memory")},
@@ -270,6 +271,8 @@ def test_what_a_reader_of_other_forms_assumed_is_passed_on() -> None:
 def test_the_format_of_the_weights_is_told_by_the_name_unless_something_else_is() -> None:
     assert ask(model="bert-awq")[0].workload.precision == "w4a16"
     assert {ask(model="bert", precision=name)[0].workload.precision for name in ("int4", "AWQ")} == {"w4a16"}
+    assert ask(model="bert-fp8", phase="serving")[0].workload.precision == "fp8"
+    assert ask(model="bert-fp8", phase="training")[0].workload.precision is None
     problem, notes = ask(model="bert-awq", precision="fp8")
     assert problem.workload.precision == "fp8"
     assert "precision says fp8 and model w4a16: fp8 is taken" in notes

@@ -4,7 +4,7 @@ import pytest
 
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.framework import Framework
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.terms.setting_registry import registry
 from recommender.applicability.framework import RunningFramework, newest_release, running_framework
 
@@ -14,6 +14,10 @@ def framework(identifier: str, *stack: str, hardware: tuple[str, ...] = ()) -> F
 
 
 FRAMEWORKS = [
+    *(
+        Framework(id=name, labels={}, phases=("training",), hardware=(), stack=("torch",))
+        for name in ("verl", "verl-megatron", "openrlhf")
+    ),
     framework("torch-npu", "cann"),
     framework("vllm", "torch", hardware=("nvidia", "amd")),
     framework("vllm-ascend", "vllm", "torch", "torch-npu", "cann"),
@@ -24,13 +28,18 @@ FRAMEWORKS = [
 
 
 def found(
-    vendor: str = "huawei", phase: str = "serving", architecture: str = "decoder", **software: str
+    vendor: str = "huawei",
+    phase: str = "serving",
+    architecture: str = "decoder",
+    current: dict[str, Value] | None = None,
+    **software: str,
 ) -> RunningFramework | None:
     problem = Problem(
         workload=Workload(kind=WorkloadKind(phase), operator=phase, model="m"),
         hardware=Hardware(name="chip"),
         objective=Objective(metric="throughput", better=Better.HIGHER),
         software=Settings({name.replace("_", "-"): version for name, version in software.items()}),
+        current=Settings(current or {}),
     )
     one = running_framework(problem, vendor, architecture, FRAMEWORKS)
     assert one == running_framework(problem, vendor, architecture, FRAMEWORKS[::-1])
@@ -112,3 +121,31 @@ def test_the_newest_release_is_a_final_one() -> None:
     assert "rc" not in newest
     assert "@" not in newest
     assert newest_release("of-nobody") == ""
+
+
+@pytest.mark.parametrize(
+    ("current", "name"),
+    [
+        ({}, "verl"),
+        ({"actor_rollout_ref.actor.fsdp_config.param_offload": True}, "verl"),
+        ({"actor_rollout_ref.actor.megatron.tensor_model_parallel_size": 2}, "verl-megatron"),
+        ({"--config-name": "ppo_megatron_trainer"}, "verl-megatron"),
+        ({"actor_rollout_ref.actor.strategy": "megatron"}, "verl-megatron"),
+    ],
+)
+def test_a_program_is_the_variant_of_it_that_settings_are_of(current: dict[str, Value], name: str) -> None:
+    running = found("nvidia", "training", current=current, verl="0.7.0")
+    assert running is not None
+    assert (running.id, running.version) == (name, "0.7.0")
+
+
+def test_flags_that_are_gone_since_tell_the_release() -> None:
+    old: dict[str, Value] = {"--zero_stage": 3, "--micro_train_batch_size": 2, "--bf16": True}
+    running = found("nvidia", "training", current=old, openrlhf="")
+    assert running is not None
+    assert running.is_assumed
+    known = registry("openrlhf").at(running.version)
+    assert all(known.look_up(name, suggest=False).usable for name in old)
+    now = found("nvidia", "training", current={"--ds.zero_stage": 3, "--bf16": True}, openrlhf="")
+    assert now is not None
+    assert now.version == newest_release("openrlhf")

@@ -87,3 +87,7 @@ def test_what_nothing_reads_is_left_out_of_what_decides() -> None:
     read = without_unread(problem, {"layers": 4})
     assert dict(read.workload.shape) == {"input_len": 128}
     assert dict(read.workload.traits) == {"concurrency": 8}
+
+
+def test_sizes_that_launches_state_are_no_misspelling() -> None:
+    refuse_misspelt(asked(shape={"kv_lora_rank": 512, "dense_layers": 1}))  # like lora_rank, device_layers

@@ -29,7 +29,7 @@ def trained(shipped: Workspace, program: str, length: int, count: int) -> tuple[
     return made.question, layout_options(made)[0]
 
 
-@pytest.mark.parametrize("program", ["verl", "mindspeed-rl"])
+@pytest.mark.parametrize("program", ["verl", "verl-megatron", "mindspeed-rl", "openrlhf-ppo"])
 def test_what_lies_on_the_host_makes_room(shipped: Workspace, program: str) -> None:
     question, option = trained(shipped, program, 8192, 16)
     found = rollout_of(question, option, {})
@@ -38,6 +38,10 @@ def test_what_lies_on_the_host_makes_room(shipped: Workspace, program: str) -> N
     assert question.model.heads % found.tensors == 0
     kept = rollout_of(question, option, {"host_optimizer": 0, "host_weights": 0, "host_gradients": 0})
     assert kept is None or (kept.moved == () and kept.share <= found.share)
+    assert program != "openrlhf-ppo" or "weights" not in found.moved  # DeepSpeed keeps them
+    longer = rollout_of(question, option, {"input_len": 4000})
+    assert longer is not None
+    assert longer.share == found.share
     wide = rollout_of(question, option, {"rollout_tensor": 4})
     assert wide is not None
     assert wide.tensors == 4
