@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from kg.errors import WorkspaceError
+from kg.nouns.values import load_json
 
 _NETWORKED = re.compile(
     r"(fuse\.)?(9p|afs|beegfs|ceph|cifs|glusterfs|gpfs|juicefs|lustre|nfs4?|smb3|sshfs|wekafs)"
@@ -56,7 +57,7 @@ class WriterLock:
 
     def __init__(self, path: Path, *, command: str | None = None, now: datetime | None = None) -> None:
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         except OSError as error:
             raise WorkspaceError(
                 f"{path.parent} cannot be written to: {error.strerror}",
@@ -124,7 +125,7 @@ def is_held(path: Path) -> bool:
 def _holder(descriptor: int) -> str:
     """Describe the holder of the lock; it may not have written the file yet."""
     try:
-        about = json.loads(os.pread(descriptor, 1 << 16, 0))
+        about = load_json(os.pread(descriptor, 1 << 16, 0))
         return "`{command}` (process {pid} on {host}, since {since})".format(**about)
     except (ValueError, KeyError, TypeError):
         return "another process"

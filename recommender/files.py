@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from kg.errors import WorkspaceError
+from kg.nouns.values import load_json
 from kg.whole_files import sync_folder, write_json
 
 FORMAT = 2
@@ -40,7 +41,7 @@ def folder_faults(folder: Path) -> list[str]:
     try:
         if not (folder / SUMS).is_file():
             return []
-        sums = json.loads((folder / SUMS).read_text(encoding="ascii"))
+        sums = load_json((folder / SUMS).read_text(encoding="ascii"))
         changed = [
             name
             for name, digest in sums.items()
@@ -219,7 +220,7 @@ class WorkspaceFiles:
     def form(self) -> object:
         """The version of the layout that the manifest names; None where it names none or cannot be read."""
         try:
-            content = json.loads(self.manifest.read_text(encoding="utf-8"))
+            content = load_json(self.manifest.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
         return content.get("format") if isinstance(content, dict) else None
@@ -235,7 +236,7 @@ class WorkspaceFiles:
             WorkspaceError: There is none, it or the workspace is damaged, or it is of another version.
         """
         try:
-            content = json.loads(self.manifest.read_text(encoding="utf-8"))
+            content = load_json(self.manifest.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise WorkspaceError(
                 f"{self.root} is not a workspace", hint="any command that writes, such as ingest, makes one"

@@ -147,7 +147,10 @@ def _nvidia_list(text: str) -> list[_Seen]:
 
 def _nvidia_csv(text: str) -> list[_Seen]:
     """A line a device; the column of names is headed ``name``, or is the one with a device's name."""
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.strip().splitlines()) if row]
+    try:
+        rows = [[cell.strip() for cell in row] for row in csv.reader(text.strip().splitlines()) if row]
+    except csv.Error:
+        rows = []
     if not rows:
         return []
     head = [cell.lower() for cell in rows[0]]

@@ -7,7 +7,6 @@ One JSON object a line, by the names of Mooncake's traces (``timestamp`` in mill
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from ingest.questions.launches.launch_facts import LaunchFacts
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.situation import FactOrigin
+from kg.nouns.values import load_json
 from kg.whole_files import read_text
 
 MOST_BYTES = 256 << 20
@@ -103,7 +103,7 @@ def _rows(path: Path) -> list[Mapping[str, object]]:
 def _row(line: str) -> Mapping[str, object] | str:
     """A request, or what is wrong with the line."""
     try:
-        row = json.loads(line)
+        row = load_json(line)
     except ValueError:
         return "no JSON"
     if not isinstance(row, dict):

@@ -14,6 +14,7 @@ from typing import Any
 from kg.errors import InputError
 from kg.nouns.release import release_key
 from kg.nouns.setting import VALUE_TYPES, SettingPlace
+from kg.nouns.values import load_json
 
 _SAID = ("type", "choices", "low", "high", "unit", "default", "since", "removed", "replaced_by", "open")
 """What an entry may say otherwise than the shipped one."""
@@ -92,7 +93,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
     """The content of a file, and its lines."""
     try:
         text = path.read_text(encoding="utf-8")
-        content = json.loads(text)
+        content = load_json(text)
     except (OSError, ValueError) as error:
         line = f"line {error.lineno}: " if isinstance(error, json.JSONDecodeError) else ""
         raise InputError(f"{path}: {line}{getattr(error, 'msg', error)}") from None

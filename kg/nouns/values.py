@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...] | None"
 
@@ -36,12 +36,24 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()[:DIGEST_LENGTH]
 
 
+def load_json(text: str | bytes) -> Any:
+    """What a text in JSON says.
+
+    Raises:
+        ValueError: It is none, or nests deeper than it can be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
 def parse_json(text: str) -> object:
     """The value of a text in JSON; the text itself where it is none, or nests deeper than any setting."""
     try:
         depths = accumulate((mark in "[{") - (mark in "]}") for mark in text if mark in "[]{}")
-        return text if max(depths, default=0) > MOST_DEPTH else json.loads(text)
-    except (ValueError, RecursionError):
+        return text if max(depths, default=0) > MOST_DEPTH else load_json(text)
+    except ValueError:
         return text
 
 

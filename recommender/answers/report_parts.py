@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
+from kg.nouns.values import load_json
 from recommender.answers.answer import Answer
 from recommender.answers.benefit import Prediction
 from recommender.answers.diagnose import DiagnosisAnswer
@@ -98,7 +98,7 @@ def printed_parts(path: Path) -> list[ReportPart] | None:
         InputError: It is one of these, and something of it is missing or wrong.
     """
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = load_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if not isinstance(raw, dict):

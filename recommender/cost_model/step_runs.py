@@ -10,10 +10,12 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import dataclass, replace
+from io import StringIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kg.errors import CaseFormatError, Fault, InputError, TuningError
+from kg.whole_files import read_text
 from recommender.cost_model.anchors import UNANCHORED, MeasuredStep
 from recommender.cost_model.estimate import estimate_question, step_key
 from recommender.cost_model.operators.kinds import shipped
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.question import Question
     from recommender.cost_model.workloads.steps import Steps
 
+MOST_BYTES = 64 << 20
 NEEDED = ("model", "hardware", "count", "metric", "unit", "value")
 KNOWN = (*NEEDED, "server", "phase", "engine", "version", "source")
 
@@ -66,9 +69,8 @@ def read_runs(path: Path) -> list[StepRun]:
         CaseFormatError: A row has a fault.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = list(csv.DictReader(stream))
-    except (OSError, UnicodeDecodeError) as fault:
+        rows = list(csv.DictReader(StringIO(read_text(path, MOST_BYTES))))
+    except csv.Error as fault:
         raise InputError(f"{path}: cannot be read: {fault}") from fault
     if not rows:
         raise InputError(f"{path}: no run in it", hint=f"a header with {', '.join(NEEDED)} and a row a run")

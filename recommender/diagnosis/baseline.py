@@ -13,6 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
+from kg.nouns.values import load_json
 from recommender.diagnosis.evidence import SoftEvidence
 from recommender.diagnosis.ledger.accounts import COMPUTING, Account
 from recommender.diagnosis.ledger.difference import AccountChange, LedgerDifference
@@ -60,7 +61,7 @@ class JobBaseline:
         if not path.exists():
             return None
         try:
-            runs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[-LAST:]]
+            runs = [load_json(line) for line in path.read_text(encoding="utf-8").splitlines()[-LAST:]]
             return cls._of(name, runs)
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise InputError(

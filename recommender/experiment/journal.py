@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
+from kg.nouns.values import load_json
 from recommender.experiment.design import ExperimentDesign
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.samples import Sample
@@ -226,7 +227,7 @@ def read(path: Path) -> Logged:
     concluded: Mapping[str, object] = {}
     for number, line in enumerate(lines[:-1], 1):  # behind the last line feed stands nothing, or a torn line
         try:
-            content = json.loads(_checked(line))
+            content = load_json(_checked(line))
             if number == 1:
                 about, design = _first_line(content)
             elif "sample" in content:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.entities import Status
+from kg.nouns.values import load_json
 from kg.terms.units import unit
 from kg.whole_files import read_text
 from recommender.experiment.design import CONTROL
@@ -308,20 +308,23 @@ def _csv_rows(text: str) -> list[dict[str, object]]:
     head = text.partition("\n")[0]
     separator = max(",;\t", key=head.count)
     reader = csv.DictReader(io.StringIO(text), delimiter=separator)
-    return [
-        {str(key).strip(): (value or "").strip() for key, value in row.items() if isinstance(value, str)}
-        for row in reader
-    ]
+    try:
+        return [
+            {str(key).strip(): (value or "").strip() for key, value in row.items() if isinstance(value, str)}
+            for row in reader
+        ]
+    except csv.Error as fault:
+        raise InputError(f"no CSV: {fault}") from None
 
 
 def _json_rows(text: str, path: Path) -> list[dict[str, object]]:
     """Rows of JSON lines, a list of rows, or a list of values an arm."""
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
+        content = load_json(text)
+    except ValueError:
         try:
-            content = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except (ValueError, RecursionError) as fault:
+            content = [load_json(line) for line in text.splitlines() if line.strip()]
+        except ValueError as fault:
             raise InputError(f"{path}: neither JSON nor JSON lines ({fault})") from None
     if isinstance(content, dict) and isinstance(content.get("samples"), list):
         content = content["samples"]

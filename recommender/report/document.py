@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, fields_json, in_json, noun_of
+from kg.nouns.values import load_json
 
 FORMAT = "tunegraph report"
 VERSION = 1
@@ -105,7 +106,7 @@ class ReportDocument(JsonNoun):
             ) from None
         found = _EMBEDDED.search(text)
         try:
-            raw = json.loads(_unpacked(found[1]) if found else text)
+            raw = load_json(_unpacked(found[1]) if found else text)
         except (ValueError, zlib.error):
             raise InputError(f"{path}: holds no report", hint="a page of tunegraph report") from None
         return cls.from_json(raw, str(path))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Self
 
 from kg.errors import WorkspaceError
+from kg.nouns.values import load_json
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import newest, share
@@ -42,7 +42,7 @@ class Base:
         """
         path = layout.base / _DESCRIPTION
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            raw = load_json(path.read_text(encoding="utf-8"))
             made, digest = cls(**{name: raw[name] for name in cls.__dataclass_fields__}), digest_of(raw)
         except FileNotFoundError:
             return None

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from kg.archives import gunzip
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun
+from kg.nouns.values import load_json
 from kg.triples.knowledge_content import lines, read_lines
 from recommender.files import LearnedFiles, write_folder
 
@@ -157,7 +158,7 @@ def learned_then(layout: WorkspaceFiles, name: str) -> dict[str, bytes]:
 def _read(layout: WorkspaceFiles, name: str) -> Version:
     path = layout.versions / name / _DESCRIPTION
     try:
-        raw: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        raw: dict[str, Any] = load_json(path.read_text(encoding="utf-8"))
         return Version(
             name=name,
             time=str(raw["time"]),

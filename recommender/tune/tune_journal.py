@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
+from kg.nouns.values import load_json
 from recommender.experiment.journal import append_whole, cut_torn_line, open_alone
 from recommender.tune.tune_result import TuneResult
 
@@ -69,7 +70,7 @@ class TuneJournal:
         """
         line = json.dumps({"event": event, **facts}, ensure_ascii=False)
         append_whole(self.folder / JOURNAL, self._descriptor, line.encode() + b"\n")
-        self.events.append(json.loads(line))
+        self.events.append(load_json(line))
 
     def last(self, name: str) -> Mapping[str, Any] | None:
         """The last event of a name; None if there is none."""
@@ -97,7 +98,7 @@ def read_events(folder: Path) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = []
     try:
         for line in path.read_text(encoding="utf-8").splitlines():
-            event = json.loads(line)
+            event = load_json(line)
             found.append({**event, "event": str(event["event"])})
         if found[0]["format"] != FORMAT:
             raise WorkspaceError(f"{path} is of another format")

@@ -59,10 +59,13 @@ def read_rows(path: Path) -> list[Row]:
         InputError: It cannot be read.
         CaseFormatError: It is empty.
     """
-    rows = [
-        {key: value or "" for key, value in row.items() if key is not None}
-        for row in csv.DictReader(StringIO(read_text(path, MOST_BYTES)))
-    ]
+    try:
+        rows = [
+            {key: value or "" for key, value in row.items() if key is not None}
+            for row in csv.DictReader(StringIO(read_text(path, MOST_BYTES)))
+        ]
+    except csv.Error as fault:
+        raise CaseFormatError(str(path), [Fault(place="", reason=f"no CSV: {fault}")]) from None
     if not rows:
         raise CaseFormatError(str(path), [Fault(place="", reason="no rows")])
     return rows

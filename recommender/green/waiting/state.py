@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import IO, Self
 from urllib.parse import quote
 
 from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.values import load_json
 from kg.whole_files import write_json
 
 
@@ -37,7 +37,7 @@ class WaitState(JsonNoun):
     def read(cls, path: Path) -> Self | None:
         """The state in a file; None where there is none, or a damaged one."""
         try:
-            state = cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+            state = cls.from_json(load_json(path.read_text(encoding="utf-8")))
         except (OSError, ValueError):
             return None
         return state if state.deadline.tzinfo is not None else None

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from kg.errors import WorkspaceError
+from kg.nouns.values import load_json
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ class StorageJournal:
         for number, line in enumerate(lines[:-1], start):
             offset += len(line) + 1
             try:
-                operation = json.loads(line)
+                operation = load_json(line)
                 _ = operation["op_code"], operation["worker_id"]
             except (ValueError, KeyError, TypeError):
                 raise WorkspaceError(

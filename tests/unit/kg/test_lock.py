@@ -104,3 +104,12 @@ def test_a_network_file_system_is_known_by_the_nearest_mount(tmp_path: Path, kin
     assert network_file_system(tmp_path, mounts) == ""
     assert network_file_system(place, tmp_path / "none") == ""
     assert network_file_system(tmp_path) == "", "tests lie on a local disk"
+
+
+def test_a_lock_that_leads_elsewhere_is_not_written_to(tmp_path: Path) -> None:
+    """A workspace of somebody else may hold such a link: the writer would empty what it points at."""
+    (tmp_path / "letter").write_text("dear reader")
+    (tmp_path / "lock").symlink_to(tmp_path / "letter")
+    with pytest.raises(WorkspaceError, match="cannot be written to: Too many levels of symbolic links"):
+        WriterLock(tmp_path / "lock")
+    assert (tmp_path / "letter").read_text() == "dear reader"

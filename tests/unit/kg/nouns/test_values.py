@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kg.nouns.values import MOST_DEPTH, MOST_DIGITS, as_value, parse_json, whole
+from kg.nouns.values import MOST_DEPTH, MOST_DIGITS, as_value, load_json, parse_json, whole
 
 
 @pytest.mark.parametrize("text", ['{"a": [1, null]}', "[]", "7", '"x"', "true", " {} "])
@@ -26,3 +26,10 @@ def test_a_whole_number_fits_64_bits() -> None:
         whole("1" + "0" * MOST_DIGITS)
     with pytest.raises(ValueError, match="inf"):
         as_value(float("inf"))
+
+
+def test_what_nests_too_deep_is_a_fault_of_the_text() -> None:
+    assert load_json(b'{"a": NaN}').keys() == {"a"}
+    for text in ("[" * 100_000, '{"a":' * 100_000, "{", b"\xff"):
+        with pytest.raises(ValueError):  # noqa: PT011  whatever the reader says of it
+            load_json(text)

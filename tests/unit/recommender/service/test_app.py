@@ -355,7 +355,7 @@ def test_whether_a_request_has_a_body(headers: dict[str, str], has_one: bool) ->
 
 
 def test_where_the_body_of_a_request_ends() -> None:
-    ends = [
+    ends: list[Message] = [
         {"type": "http.disconnect"},
         {"type": "http.request"},
         {"type": "http.request", "more_body": False},
