@@ -30,6 +30,7 @@ from benchmarks.worlds.recipe_rows import (
     alike,
     degrees_of,
     network_of,
+    software_of,
     task_of,
     text_of,
     tuning,
@@ -242,7 +243,7 @@ class Bench:
         raw = {
             "model": row["model"], "phase": phase, "hardware": row["hardware_node"], "shape": shape,
             "count": row["devices"] // (row.get("instances") or 1), "traits": traits,
-            "software": {row["framework"]: row["framework_version"]}, **network_of(row),
+            "software": software_of(row), **network_of(row),
         }  # fmt: skip
         return self.workspace.problem(raw)[0]
 

@@ -6,7 +6,9 @@ from typing import Any
 from ingest.questions.launches.megatron import stated_network
 from ingest.questions.launches.options import parse_options
 from kg.nouns.recipe import experts_spread
+from kg.nouns.release import release_key
 from kg.nouns.setting import SettingPlace
+from kg.terms.meanings import variant_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.triples.model_finder import DECISIVE
 
@@ -26,6 +28,16 @@ Pairs = dict[str, str]
 def task_of(row: dict[str, Any]) -> str:
     """Whether it trains or serves."""
     return "train" if PHASES[row["phase"]] == "training" else "serve"
+
+
+def software_of(row: dict[str, Any]) -> dict[str, str]:
+    """The program of a recipe, as the variant that its settings are of, and its release where it names one."""
+    try:
+        release_key(release := str(row["framework_version"] or ""))
+    except ValueError:  # "see page"
+        release = ""
+    settings = {item["key"]: item["value"] for item in row["settings"]}
+    return {variant_of(row["framework"], settings): release}
 
 
 def network_of(row: dict[str, Any]) -> dict[str, object]:
