@@ -60,7 +60,7 @@ def every_fact() -> Iterator[Row]:
     for recipe in recipes():
         states = ", ".join(f"{item.key}={item.value}" for item in recipe.settings[:8])
         yield "Recipe", f"{recipe.reported_model} on {recipe.reported_hardware}", states, recipe.source.url
-    for known in map(registry, softwares()):
+    for known in (one for name in softwares() if (one := registry(name)).software == name):
         for item in known.settings:
             before = known.releases.index(item.removed) if item.removed else len(known.releases)
             states = f"{item.place}, {item.takes}, default {item.default_text(known.releases[before - 1])}"

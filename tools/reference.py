@@ -92,6 +92,7 @@ def reference(workspace: Workspace, models: str) -> str:
     settings = [
         f"|{name}|{len(held.settings):,}|{held.releases[0]} to {held.releases[-1]}|"
         for name, held in ((name, registry(name)) for name in sorted(softwares()))
+        if held.software == name  # a variant goes by the releases of another
     ]
     parts = {
         "What ships": ["|what|how much|", "|---|---|", *counts(workspace)],
