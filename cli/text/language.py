@@ -2,8 +2,8 @@
 
 The program speaks English. Another language is a table of templates in ``data/texts/``, read only when it is
 spoken: English texts by section, each with its own in that language. A text is looked up as it stands, then
-matched with the templates that have places (``{name}``), whose contents are put into the language in turn;
-else the parts of a line that has columns, a number in front or a list are.
+matched with the templates that have places (``{name}``), whose contents are put into the language in turn
+(``{quoted}`` stays); else the parts of a line that has columns, a number in front or a list are.
 What no template has stays English: names, flags and numbers mean the same everywhere.
 """
 
@@ -41,7 +41,7 @@ _FORMS = {
     **dict.fromkeys(("count", "batch", "length", "memory", "place", "line", "number", "time"), _NUMBER),
     **dict.fromkeys(("share", "chance", "before", "after"), _SHARE),
     **dict.fromkeys(
-        ("items", "rest", "parts", "text", "limits", "rules", "reason", "reasons", "names"), _ALL
+        ("items", "rest", "parts", "text", "limits", "rules", "reason", "reasons", "names", "quoted"), _ALL
     ),
     "gain": r"[\d.,]+x.*?|unknown",
     "metric": r"[\w.]+",
@@ -98,9 +98,8 @@ def localised(text: str) -> str:
     """A text in the language of this run; the space around it stays."""
     if _state["language"] == "en" or not text.strip():
         return text
-    inner = text.strip()
-    at = text.index(inner)
-    return text[:at] + _in_chinese(inner) + text[at + len(inner) :]
+    before, inner, after = text.partition(text.strip())
+    return before + _in_chinese(inner) + after
 
 
 def help_text(text: str) -> str:
@@ -184,7 +183,8 @@ def _in_chinese(text: str) -> str:
 def _by_template(text: str) -> str | None:
     for pattern, chinese in _patterns():
         if (match := pattern.fullmatch(text)) is not None:
-            return chinese.format(**{name: localised(value) for name, value in match.groupdict().items()})
+            held = match.groupdict().items()
+            return chinese.format(**{at: what if at == "quoted" else localised(what) for at, what in held})
     return None
 
 
