@@ -130,6 +130,8 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             print(f"  {text}")
     if start.needs:
         say(f"Needs: {'; '.join(start.needs)}")
+    if start.official and not verbose:
+        say(start.official)
     _show_findings(answer)
     for line in start.because if verbose else ():
         say(f"  # {line}")
@@ -281,7 +283,7 @@ def _show_change(place: int, change: Change, *, verbose: bool) -> None:
     title = f"{place}. {gain}{change.tier}: {change.title}"
     provided = [f"if {change.provided}"] if change.provided else []
     is_open = change.accuracy == "may-change" and "accuracy" not in change.provided
-    accuracy = ["accuracy may change: measure it"] if is_open else []
+    accuracy = [change.known_accuracy or "accuracy may change: measure it"] if is_open else []
     apart = any(word.startswith(("export ", "without ")) for word in change.words)
     done = ("; " if apart else " ").join(change.words or change.flags)
     done = done or change.how.rstrip(".") or "work, not a setting"

@@ -13,6 +13,7 @@ from kg.nouns.situation import StatedFact
 from kg.nouns.values import Value
 from kg.terms.meanings import variant_of
 from kg.terms.setting_registry import registry, softwares
+from kg.terms.tasks import task_of
 from recommender.applicability.scope import GENERATORS
 from recommender.cost_model.assumed import assumed_release
 
@@ -35,13 +36,16 @@ _USUAL = {
     ("google", WorkloadKind.SERVING, True): "vllm",
     ("google", WorkloadKind.TRAINING, True): "maxtext",
 }
-"""By vendor, kind of work, and whether a language model runs: the one with most recipes in data/recipes for
-Ascend; for GPUs the one that most rows of the public serving and training benchmarks name. A choice, and
-said."""
+"""By vendor, kind of work, and whether a language model runs or an encoder that its servers serve: the one
+with most recipes in data/recipes for Ascend; for GPUs the one that most rows of the public serving and
+training benchmarks name. A choice, and said."""
 
 LIBRARY = "torch"
 """What most frameworks run on: it is the framework only where none that runs on it is usual."""
 
+POOLED = frozenset({"embedding", "reranking"})
+"""Tasks of encoders that the servers of language models serve too: supported models of vLLM and vLLM Ascend,
+pooling."""
 ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}
 """What runs on Ascend in the place of a program."""
 
@@ -90,7 +94,10 @@ def running_framework(
     variants = {name: variant_of(name, now) for name in problem.software}
     by_id |= {name: by_id[other] for name, other in variants.items() if other in by_id}
     trains = problem.workload.kind is WorkloadKind.TRAINING
-    usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, architecture in GENERATORS), ""))
+    is_language = architecture in GENERATORS or (
+        not trains and task_of(problem.workload.model or "") in POOLED
+    )
+    usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, is_language), ""))
     stated = [by_id[name] for name in problem.software if name in by_id]
     named = [item for item in stated if not (item.is_server if trains else item.only_trains)]
     if stated and not named:

@@ -26,6 +26,8 @@ LEAST_LOG_GAIN = 0.03
 of the step hides it. A choice."""
 MEASURED = "measured here"
 """How a configuration is known that was measured on the very question."""
+OF_ACCURACY = "accuracy"
+"""Kind of what says how accurate a model is in the format of a change."""
 BASELINE = "the same without it"
 """What a gain is against where nothing else is named."""
 
@@ -144,6 +146,11 @@ class Change:
     def wins(self) -> bool:
         """Whether it has a number, and that is a gain."""
         return self.gain is not None and self.gain.expected > 0
+
+    @property
+    def known_accuracy(self) -> str:
+        """The published accuracy that it leads to, in words; empty where none is known."""
+        return next((one.says for one in self.evidence if one.kind == OF_ACCURACY), "")
 
     @property
     def words(self) -> list[str]:

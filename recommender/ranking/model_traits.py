@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import data
 from kg.errors import MissingFactError
+from kg.nouns.entities import Configuration
 from kg.nouns.knowledge import Model
+from kg.terms.dialects import statement
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.facts.model import model_of
 
@@ -25,6 +27,11 @@ def accuracy_in(model: str, precision: str) -> str:
             beside = f", in 16 bit {row['in_16_bit']}" if row["in_16_bit"] else ""
             return f"published: {row['benchmark']} {row['accuracy']}{beside}"
     return ""
+
+
+def accuracy_with(model: str, configuration: Configuration) -> str:
+    """The published accuracy of a model in the format that a change gives its weights, as above."""
+    return accuracy_in(model, str(statement(configuration).facts.get("precision", "")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 
     from kg.nouns.layout import ParallelLayout
     from recommender.ranking.plan_setting import PlanSetting
+
+
+OFFICIAL = "an official configuration of this case"
+"""Begins the line that tells where a start differs from the page of its very case."""
+_COMMIT = re.compile(r"<https://github\.com/([^/]+/[^/]+)/blob/([0-9a-f]{7})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +98,16 @@ class StartConfiguration:
     def is_measured(self) -> bool:
         """Whether it is a measured run, kept as it was."""
         return self.layout is not None and any(item.tier == "measured here" for item in self.expected[:1])
+
+    @property
+    def official(self) -> str:
+        """Where it differs from the official page of its case, of which commit; empty without one."""
+        line = next((one for one in self.because if one.startswith(OFFICIAL)), "")
+        page, said = _COMMIT.search(line), line.partition(" <")[0].partition("has other settings: ")[2]
+        if page is None:
+            return ""
+        named = f"the official configuration ({page[1]} at {page[2]})"
+        return f"Otherwise in {named}: {said}" if said else f"As in {named}"
 
     @property
     def paste_lines(self) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import dedent
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,43 @@ exec "$MINDIE/bin/mindieservice_daemon"
 """What starts MindIE with settings over those of its installation, such as ports and certificates."""
 
 
+_OF_TABLE = "ascend-dav-c220"
+"""Devices whose table of ranks is of version 1.0: those of a supernode have another."""
+_AMONG_SERVERS = (
+    ': "${MIES_CONTAINER_IP:?address of this server}"',
+    "export MIES_CONTAINER_IP",
+    'RANKTABLEFILE="$(cd "$(dirname "$0")" && pwd)/rank_table.json"',
+    'test -s "$RANKTABLEFILE"',
+    'chmod 640 "$RANKTABLEFILE"',
+    "export RANKTABLEFILE",
+)
+_RANK_TABLE = """#!/usr/bin/env bash
+set -euo pipefail
+python3 - "$@" <<'PYTHON'
+import json, re, subprocess, sys
+
+
+def address_of(number):
+    said = subprocess.check_output(["hccn_tool", "-i", str(number), "-ip", "-g"], text=True)
+    return re.search(r"ipaddr:\\s*(\\S+)", said)[1]
+
+
+if sys.argv[1].endswith(".json"):
+    servers = [json.load(open(name)) for name in sys.argv[1:]]
+    devices = [device for server in servers for device in server["device"]]
+    for rank, device in enumerate(devices):
+        device["rank_id"] = str(rank)
+    found = {{"version": "1.0", "status": "completed", "server_count": str(len(servers))}}
+    found["server_list"] = servers
+else:
+    places = [{{"device_id": str(number), "device_ip": address_of(number)}} for number in range({devices})]
+    found = {{"server_id": sys.argv[1], "container_ip": sys.argv[1], "device": places}}
+json.dump(found, sys.stdout, indent=2)
+PYTHON
+"""
+"""What makes the table of ranks by which MindIE's servers find each other (MindIE, multi-node inference)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentFiles:
     """Files that deploy a decision.
@@ -111,9 +148,12 @@ def deployment_files(engines: Sequence[Engine], hardware: Sequence[str], on_serv
     Raises:
         InputError: The program, the device or the settings have no such files.
     """
-    if engines[0].start.framework == "mindie" and len(engines) == engines[0].servers == 1:
-        return _mindie_files(engines[0])
-    program = DeployedProgram.of(engines[0], hardware)
+    first, is_one = engines[0], len(engines) == 1
+    if first.start.framework == "mindie" and is_one and (first.servers == 1 or _OF_TABLE in hardware):
+        return _mindie_files(first)
+    if first.start.framework == "tensorrt-llm" and is_one and first.servers > 1:
+        return _job_files(first, DeployedProgram.of(replace(first, servers=1), hardware))
+    program = DeployedProgram.of(first, hardware)
     texts = {name: text for engine in engines for name, text in _scripts(engine)}
     for name, text in texts.items():
         _read_back(name, text, [next(one for one in engines if name.startswith(one.role or "serve"))])
@@ -132,17 +172,38 @@ def deployment_files(engines: Sequence[Engine], hardware: Sequence[str], on_serv
 def _mindie_files(engine: Engine) -> DeploymentFiles:
     """The settings of a MindIE server, and what starts it with them over those of its installation."""
     content = json.loads(launch_text(engine.start.settings, "mindie"))
-    content["BackendConfig"]["npuDeviceIds"] = [list(range(engine.devices))]
-    exports = [
-        f"export {name}={shell_word(value)}" for name, value in EnginePlace(engine=engine).environment.items()
-    ]
-    texts = {
-        "config.json": json.dumps(content, indent=2) + "\n",
-        "serve.sh": _SHELL + "".join(f"{line}\n" for line in exports) + _OVER_INSTALLED,
-    }
+    local = engine.devices // engine.servers
+    content["BackendConfig"]["npuDeviceIds"] = [list(range(local))]
+    lines = _exports(EnginePlace(engine=engine))
+    texts = {"config.json": json.dumps(content, indent=2) + "\n"}
+    notes = ["MINDIE is another place of its installation, MODEL that of the checkpoint"]
+    if engine.servers > 1:
+        texts["rank_table.sh"] = _RANK_TABLE.format(devices=local)
+        lines += _AMONG_SERVERS
+        notes.append(
+            "rank_table.sh ADDRESS on each server prints its part, rank_table.sh PART.json ... of all parts, "
+            "the first server's first, the rank_table.json that each server needs beside serve.sh"
+        )
+    texts["serve.sh"] = _SHELL + "".join(f"{line}\n" for line in lines) + _OVER_INSTALLED
     _read_back("serve.sh", texts["serve.sh"], [engine], texts)
-    places = "MINDIE is another place of its installation, MODEL that of the checkpoint"
-    return DeploymentFiles(texts=texts, notes=(places,))
+    return DeploymentFiles(texts=texts, notes=tuple(notes))
+
+
+def _job_files(engine: Engine, program: DeployedProgram) -> DeploymentFiles:
+    """A job of Slurm: TensorRT-LLM has a process for each device, and the first of them is the server."""
+    one = EnginePlace(engine=engine)
+    words = one.words(model=f'"${{MODEL:-{MODEL}}}"', port=f'"${{PORT:-{PORT}}}"')
+    local = engine.devices // engine.servers
+    asked = (f"nodes={engine.servers}", f"ntasks-per-node={local}", f"gpus-per-node={local}")
+    lines = [*(f"#SBATCH --{item}" for item in asked), "set -euo pipefail", *_exports(one), *one.files]
+    job = [*lines, *wrapped_command(["srun --mpi=pmix trtllm-llmapi-launch", *words])]
+    texts = {"serve.sbatch": "\n".join(["#!/usr/bin/env bash", *job, ""])}
+    _read_back("serve.sbatch", texts["serve.sbatch"], [engine])
+    return DeploymentFiles(texts=texts, notes=tuple(_notes([engine], program, texts)))
+
+
+def _exports(one: EnginePlace) -> list[str]:
+    return [f"export {name}={shell_word(value)}" for name, value in one.environment.items()]
 
 
 def _scripts(engine: Engine) -> Iterator[tuple[str, str]]:
@@ -157,7 +218,7 @@ def _scripts(engine: Engine) -> Iterator[tuple[str, str]]:
 
 def _script(engine: Engine, server: int) -> str:
     one = EnginePlace(engine=engine)
-    lines = [f"export {name}={shell_word(value)}" for name, value in one.environment.items()]
+    lines = _exports(one)
     if one.meets_by_nixl:
         lines.append(f'export {NIXL_HOST}="${{{NIXL_HOST}:?address of this server}}"')
     if engine.servers > 1:
@@ -230,7 +291,7 @@ def _notes(engines: Sequence[Engine], program: DeployedProgram, texts: Mapping[s
         yield f"the checkpoint is read at {MODEL}: MODEL is another place for scripts, MODEL_DIR in compose"
     if program.image == "IMAGE":
         yield "IMAGE is to be filled in: the tag depends on the driver"
-    if any(one.servers > 1 for one in engines):
+    if any(FIRST_SERVER in text for text in texts.values()):
         yield f"scripts of several servers read {FIRST_SERVER} and {RANK}"
     if ROUTER in texts:
         yield f"{ROUTER} reads the addresses of the engines, and needs {program.router['needs']}"

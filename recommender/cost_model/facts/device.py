@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kg.errors import InputError, MissingFactError
+from recommender.cost_model.facts.physics import PHYSICS
 
 ELEMENT_BYTES = MappingProxyType(
     {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5,
@@ -160,10 +161,12 @@ class Device:
 
     @property
     def memory_bytes(self) -> float:
-        """Memory that a program can allocate: measured where known, else 94 % of nominal (FlagPerf, 910B)."""
+        """Memory that a program can allocate: measured where known, else a share of the nominal."""
         usable = self.get("usable_memory_bytes", "measured_usable_memory_bytes")
         nominal = self.number("memory_bytes")
-        return min(usable, nominal) if usable is not None else 0.94 * nominal
+        is_stacked = str(self.facts.get("memory_type", "")).startswith("HBM") and not self.ascend
+        share = PHYSICS["stacked_memory_share" if is_stacked else "memory_share"]
+        return min(usable, nominal) if usable is not None else share * nominal
 
     @property
     def l2_bytes(self) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.effects import Context, Effect
 from kg.nouns.framework import Framework
-from kg.nouns.knowledge import HYPOTHESIS, REFUTED, FactKind, Level, Strategy
+from kg.nouns.knowledge import HYPOTHESIS, REFUTED, FactKind, Level, Model, Strategy
 from kg.nouns.values import Settings
 from kg.terms.circumstances import SIZES
 from kg.terms.conditions import Truth
@@ -35,6 +35,7 @@ from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffe
 from recommender.ranking.changes.shares import balanced_effects
 from recommender.ranking.changes.treatment_failures import TreatmentFailures
 from recommender.ranking.feasibility.feasibility import Refusal
+from recommender.ranking.model_traits import accuracy_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -159,7 +160,7 @@ class StrategyRanker:
             seen = self._seen(problem, match, effects.get(identifier, ()), facts)
             if strategy in in_use or (scope.kind == FactKind.CLAIMED and not seen):
                 continue
-            applies = judge(strategy, facts, self._frameworks)
+            applies = judge(strategy, self._settled(strategy, model, facts), self._frameworks)
             if applies.truth is Truth.FAILS:
                 refused.append(_not_here(strategy, applies))
                 continue
@@ -182,6 +183,17 @@ class StrategyRanker:
             )
         )
         return ranked, refused
+
+    @staticmethod
+    def _settled(
+        strategy: Strategy, model: Model | None, facts: Mapping[str, FactValue]
+    ) -> Mapping[str, FactValue]:
+        """The facts where published accuracy of the model settles what its weights lose in a format."""
+        if model is None or strategy.accuracy == "unchanged" or facts.get("phase") == "training":
+            return facts
+        if accuracy_with(model.id, strategy.configuration):
+            return {"accuracy_budget": True, **facts}
+        return facts
 
     def has_one_for(self, configuration: Configuration) -> bool:
         """Return whether some strategy, fitting or not, sets exactly this configuration."""

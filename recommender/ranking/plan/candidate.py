@@ -16,12 +16,13 @@ from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
 from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.change import modelled_change, modelled_gain
-from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
+from recommender.ranking.change import LEAST_LOG_GAIN, OF_ACCURACY, Change, Support, recommendation_id
 from recommender.ranking.changes.recommendations import as_change
+from recommender.ranking.model_traits import accuracy_with
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.drafting import DRAFT_MODEL, draft_head
 from recommender.ranking.starts.layout_flags import spelt_settings
-from recommender.ranking.starts.layout_options import batches, missed
+from recommender.ranking.starts.layout_options import USUAL_TPOT_S, batches, missed
 from recommender.ranking.starts.writing import planned
 
 if TYPE_CHECKING:
@@ -103,6 +104,9 @@ def at_own_load(starts: Starts, configuration: Mapping[str, Value], said: Simula
     change = modelled_change(question, configuration) if loads else None
     if change is None or change.log_memory >= 0:
         return said
+    held = price.memory_parts["kv_cache"] / now
+    if price.memory_bytes + held * (min(loads) - now) < room:
+        return said  # more fit already, and bring nothing
     each = change.after.memory_parts["kv_cache"] / now
     fitting = [load for load in loads if change.after.memory_bytes + each * (load - now) < room]
     framework = starts.situation.framework
@@ -112,6 +116,8 @@ def at_own_load(starts: Starts, configuration: Mapping[str, Value], said: Simula
         if not told or change is None or change.after.memory_bytes > room:
             continue
         gain = modelled_gain(change.log_gain)
+        if asked.is_load_open and change.after.results.get("tpot_s", 0.0) > USUAL_TPOT_S:
+            continue
         if missed(asked.limits, change.after) <= price.beyond_limits and gain.expected > best.expected:
             said, best = SimulatedChange(gain=gain, load=tuple(told)), gain
     return said
@@ -120,6 +126,8 @@ def at_own_load(starts: Starts, configuration: Mapping[str, Value], said: Simula
 USUAL = 0.3
 """Agreement from which a change has its place although the question leaves a condition of it open; a
 choice."""
+EVEN = 0.5
+"""Chance of a condition that the question leaves open, by which its gain counts; a choice."""
 LEAST_CHANCE = 0.5
 """Chance to help below which a change is not offered: testing it would be expected to lose."""
 AGREEMENT_AS_GAIN = 0.1
@@ -165,9 +173,12 @@ def of_strategy(
         return None  # one size of a layout is not changed alone
     tier = "modelled" if is_modelled else _tier(item, is_known=gain is not None)
     expected = max(gain.expected if gain else 0.0, AGREEMENT_AS_GAIN * share)
+    is_open = bool(item.provided) and share < USUAL
+    if is_open:
+        expected *= EVEN
     order = (
         not item.match.bottleneck,
-        2 if IN_PROFILES in item.provided else int(bool(item.provided) and share < USUAL),
+        2 if IN_PROFILES in item.provided else int(is_open and not expected > 0),
         not item.strategy.sets and not item.strategy.families,
         -expected * item.match.closeness,
         -(item.match.share or 0.0) * item.match.closeness,
@@ -177,8 +188,16 @@ def of_strategy(
     )
     head = draft_head(problem.workload.model or "", [one.value for one in item.strategy.sets])
     change = as_change(item, problem, version)
+    known = (
+        ""
+        if item.strategy.accuracy == "unchanged"
+        else accuracy_with(
+            starts.situation.model.id if starts is not None else "", item.strategy.configuration
+        )
+    )
     return replace(
         change,
+        evidence=(*([Support(kind=OF_ACCURACY, says=known)] if known else []), *change.evidence),
         configuration=Settings({**change.configuration, **{one.name: one.value for one in change_of.load}}),
         settings=(
             *(

@@ -51,6 +51,7 @@ class StartDraft:
         degrees: Parallel sizes that run now, where nothing prices them.
         least_devices: Devices that the weights alone fill, where nothing prices layouts.
         has_memory: Whether the memory of the program is modelled for such a model.
+        is_narrowed: Whether the weights are in a narrower format than is published, as no other fits.
         weight_format: Number format that the weights are published in; empty for 16 bit.
         asked: What layouts were asked for; None likewise.
     """
@@ -70,6 +71,7 @@ class StartDraft:
     is_divided_anew: bool = False
     least_devices: int = 1
     has_memory: bool = False
+    is_narrowed: bool = False
     weight_format: str = ""
     degrees: Mapping[str, int] = field(default_factory=dict)
     asked: LayoutQuestion | None = None

@@ -18,7 +18,7 @@ from recommender.applicability.framework import running_framework
 from recommender.applicability.programs import refuse_unmodelled
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
-from recommender.cost_model.assumed import assumed_count
+from recommender.cost_model.assumed import assumed_count, assumed_precision
 from recommender.cost_model.machine import link_note
 from recommender.ranking.feasibility.training_fit import (
     TrainingFit,
@@ -27,7 +27,7 @@ from recommender.ranking.feasibility.training_fit import (
     refuse_inference_chips,
 )
 from recommender.ranking.measured.exact_runs import words_of
-from recommender.ranking.model_traits import ModelTraits
+from recommender.ranking.model_traits import ModelTraits, accuracy_in
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.draft import StartDraft, worth_testing
 from recommender.ranking.starts.launchable import in_release
@@ -298,7 +298,7 @@ class StartFinder:
         if not options and (others := asked.degrees and layout_options(asked.undivided)):
             return replace(self._unfit(draft, others[0], None), because=(NO_ROOM,))
         if not options:
-            asked = on_fewer_devices(asked) or asked
+            asked = on_fewer_devices(asked) or self._narrowed(draft, asked)
             options = layout_options(asked)
         if not options:
             smallest = smallest_fit(asked)
@@ -325,6 +325,21 @@ class StartFinder:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
         return shown_layouts(list(kinds.values()))
+
+    @staticmethod
+    def _narrowed(draft: StartDraft, asked: LayoutQuestion) -> LayoutQuestion:
+        """The question in weights that fit, where none are told and their accuracy is published."""
+        problem = draft.situation.problem
+        if problem.workload.precision or problem.situation.has_script or draft.situation.devices is None:
+            return asked
+        name, _ = narrower_fit(asked) or ("", None)
+        if not accuracy_in(draft.situation.model.id, name):
+            return asked
+        draft.assumed = [fact for fact in draft.assumed if fact.name != "precision"]
+        draft.assumed.append(assumed_precision(f"{name}: wider ones do not fit"))
+        draft.is_narrowed = True
+        settings = {**asked.question.settings, "precision": name}
+        return replace(asked, question=replace(asked.question, settings=settings))
 
     def _asked(self, draft: StartDraft, sizes: Mapping[str, Value]) -> LayoutQuestion | None:
         """Layouts to price, near the runs that were measured; None where nothing prices them."""

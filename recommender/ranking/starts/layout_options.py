@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import CHOICES, PHASES, LayoutError
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes, memory_bytes
+from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.start import ExpectedValue
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ MICRO_BATCHES = (1, 2, 4, 8)
 TOKENS_OF_A_STEP = 4e6
 """Tokens of an optimiser step where the batch is not stated: Touvron et al., Llama 2, 2023, section 2.2."""
 EIGHT_BITS = ("fp8", "int8")
+USUAL_TPOT_S = 0.2
+"""Time of a token that a server keeps where nothing is said: MLPerf Inference, server, Llama-2-70B."""
 
 LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "latency": "request_s", "e2e_latency": "request_s",
@@ -106,6 +110,19 @@ class LayoutQuestion:
         return self.objective in SHORTEST or any(limit.metric in LIMITED for limit in self.limits)
 
     @property
+    def answers_in_tokens(self) -> bool:
+        """Whether a server writes answers of several tokens."""
+        model, phase = self.question.model, self.question.phase
+        is_pass = phase == "training" or model.encodes or feeds_forward(model, phase)
+        return not is_pass and self.question.settings.get("output_len") != 1
+
+    @property
+    def is_load_open(self) -> bool:
+        """Whether nothing says how many requests run at once, or how long a token of an answer may take."""
+        is_said = self.is_for_latency or self.concurrency or self.most_of_engine or self.batch or self.loads
+        return self.answers_in_tokens and not is_said
+
+    @property
     def undivided(self) -> LayoutQuestion:
         """The same where nothing runs yet."""
         splits = self.splits and self.question.engine not in trainers()
@@ -121,12 +138,32 @@ def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
     options = list(priced_options(asked))
     if asked.question.phase != "training" and any(limit.metric in LIMITED for limit in asked.limits):
         options = _within(asked, options)
-    best: dict[ParallelLayout, PricedStep] = {}
+    loads: dict[ParallelLayout, list[PricedStep]] = defaultdict(list)
     for option in options:
-        other = best.get(option.layout)
-        if other is None or _best(asked, option) < _best(asked, other):
-            best[option.layout] = option
-    return sorted(_of_load(asked, list(best.values())), key=_order)
+        loads[option.layout].append(option)
+    best = [_least_load(asked, min(found, key=partial(_best, asked)), found) for found in loads.values()]
+    return sorted(_of_load(asked, best), key=_order)
+
+
+def _least_load(asked: LayoutQuestion, best: PricedStep, options: Sequence[PricedStep]) -> PricedStep:
+    """The least load of a server that is as fast as the best: beyond it requests only wait for each other.
+
+    As fast is what differs by less than counts as a gain. A load that nothing says keeps ``USUAL_TPOT_S``,
+    or is the least. What answers with a vector lets in what fits: its requests are of any length.
+    """
+    if not asked.answers_in_tokens or asked.is_load_told or best.log_merit is None:
+        return best
+    rated = [one for one in options if one.beyond_limits <= best.beyond_limits and one.log_merit is not None]
+    if asked.is_load_open:
+        usual = [one for one in rated if one.results.get("tpot_s", 0.0) <= USUAL_TPOT_S]
+        rated = usual or [min(rated, key=_requests)]
+    top = max(one.log_merit or -math.inf for one in rated)
+    return min((one for one in rated if (one.log_merit or 0.0) >= top - LEAST_LOG_GAIN), key=_requests)
+
+
+def _requests(option: PricedStep) -> float:
+    """Requests of each engine."""
+    return float(str(option.settings.get("batch", 1)))
 
 
 def _within(asked: LayoutQuestion, options: Sequence[PricedStep]) -> list[PricedStep]:
@@ -201,7 +238,7 @@ def roomier(asked: LayoutQuestion, option: PricedStep) -> PricedStep | None:
         return None
     free = replace(asked, most_of_engine=None, degrees=option.layout.degrees())
     best = next((one for one in layout_options(free) if one.layout == option.layout), None)
-    return best if best is not None and best.settings["batch"] != asked.most_of_engine else None
+    return best if best is not None and _requests(best) > asked.most_of_engine else None
 
 
 def smallest_fit(asked: LayoutQuestion) -> PricedStep | None:

@@ -33,9 +33,19 @@ TRANSFER_PORTS = {"prefill": 30000, "decode": 30100}
 """Ports of the transfer of caches by role, apart so that both run on one server: vllm-ascend's tutorial on
 prefill and decode apart with Mooncake."""
 
+MINDIE_SERVERS = "https://www.hiascend.com/document/detail/en/mindie/230/envpre/instg/mindie_instg_0027.html"
+_OF_MINDIE = {"BackendConfig.multiNodesInferEnabled": True, "BackendConfig.interNodeTLSEnabled": False}
+"""What MindIE's servers are told of each other beside the table of their devices; without certificates."""
 PYTORCH = frozenset({"torch", "torch-npu"})
 """Frameworks whose scripts divide nothing by themselves: their launcher starts a process for each device."""
 _TRANSFER = "kv_transfer_config"
+_TOLD_OF_SERVERS = {
+    "mindie": "on each server its MIES_CONTAINER_IP, and the table of all devices in RANKTABLEFILE"
+    " (--write-dir makes both)",
+    "tensorrt-llm": "a process for each device: srun --mpi=pmix trtllm-llmapi-launch before the command"
+    " (--write-dir makes the job)",
+}
+"""What servers of a program find each other by that no setting of it says."""
 
 
 def server_settings(
@@ -70,6 +80,10 @@ def server_settings(
         told["nodes"] = servers
         found = {"--node-rank": RANK, "--dist-init-addr": f"{FIRST_SERVER}:{INIT_PORT}"}
     made = spelt_settings(told, framework, origin=Origin.KNOWLEDGE)
+    if framework == "mindie" and servers > 1:
+        made += settings_by_key(
+            _OF_MINDIE, Origin.KNOWLEDGE, MINDIE_SERVERS, SettingPlace.JSON, "config.json"
+        )
     made += settings_by_key(found, Origin.KNOWLEDGE, place=SettingPlace.JSON)
     return [item for item in made if not situation.written(item.name)]  # the script has its own
 
@@ -120,6 +134,8 @@ def server_lines(
             f"server k of {servers}, from 0: the same with --data-parallel-start-rank {local} * k,"
             " and --headless on all but the first"
         )
+    if servers > 1 and framework in _TOLD_OF_SERVERS:
+        lines.append(_TOLD_OF_SERVERS[framework])
     if framework in VLLM and situation.phase in TRANSFER_PORTS and transfers:
         other = next(role for role in TRANSFER_PORTS if role != situation.phase)
         lines.append(

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError, MissingFactError
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.recipe import Authority
 from kg.terms.purposes import plain_key
 from recommender.applicability.question_facts import table_bytes
 from recommender.cost_model.assumed import assumed_by_price
+from recommender.cost_model.layout_domain import fullest
+from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.engine_defaults import trainers
+from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.memory_fit import least_bytes
 from recommender.ranking.measured.best_case import told
-from recommender.ranking.starts.layout_choice import likeness
-from recommender.ranking.starts.layout_options import LIMITED
+from recommender.ranking.start import OFFICIAL
+from recommender.ranking.starts.layout_choice import degrees, likeness
+from recommender.ranking.starts.layout_options import LIMITED, USUAL_TPOT_S
 from recommender.ranking.starts.recipes.agreement import differences
 
 if TYPE_CHECKING:
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.knowledge import Model
-    from kg.nouns.layout import ParallelLayout
+    from kg.nouns.recipe import Recipe
     from kg.nouns.situation import StatedFact
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
@@ -121,6 +128,9 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     is_limited = any(limit.metric in LIMITED for limit in situation.problem.limits)
     best = "keeps the limits" if is_limited and not chosen.option.beyond_limits else "fits"
     best = "the most that the launch admits" if draft.roomier is not None else f"the best that {best}"
+    is_open = draft.asked is not None and draft.asked.is_load_open
+    if is_open and chosen.option.results.get("tpot_s", math.inf) <= USUAL_TPOT_S:
+        best = f"the best within {USUAL_TPOT_S * 1e3:.0f} ms a token"
     return list(assumed_by_price(question, {**priced, **drafts}, stated, load=draft.load, best=best))
 
 
@@ -153,7 +163,10 @@ def because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[Measu
 
 
 def official(
-    draft: StartDraft, layout: ParallelLayout | None, settings: Sequence[PlanSetting]
+    draft: StartDraft,
+    chosen: ChosenLayout | None,
+    layout: ParallelLayout | None,
+    settings: Sequence[PlanSetting],
 ) -> Iterator[str]:
     """Where the start differs from the page of this very case: this model on so many of these devices."""
     situation = draft.situation
@@ -164,15 +177,36 @@ def official(
         is_official = recipe.authority is not Authority.THIRD_PARTY
         if is_official and is_here and layout is not None and recipe.devices == layout.devices:
             other = differences(recipe, {plain_key(item.key): item.value for item in settings})
-            said = [
+            said = [*_divided_otherwise(draft, chosen, recipe)] + [
                 f"{key} {value}".strip() + (f" (not here: {reasons[key]})" if key in reasons else "")
                 for key, value in other.items()
                 if "is the default of" not in reasons.get(key, "")
             ]
             more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
             says = f"has other settings: {', '.join(said[:SHOWN])}{more}" if said else "has the same settings"
-            yield f"an official configuration of this case {says} <{recipe.source.url}>"
+            yield f"{OFFICIAL} {says} <{recipe.source.url}>"
             return
+
+
+def _divided_otherwise(draft: StartDraft, chosen: ChosenLayout | None, recipe: Recipe) -> Iterator[str]:
+    """The layout of a recipe that is not that of the start, and how fast it is beside it on the same load."""
+    sizes, question = degrees(recipe), draft.question
+    other = ParallelLayout(**sizes)
+    if chosen is None or question is None or not recipe.layout or other.devices != recipe.devices:
+        return
+    mine, theirs = ((one.tensors, one.pp, one.ep > 1) for one in (chosen.option.layout, other))
+    if mine == theirs:
+        return
+    batch = float(str(chosen.option.settings.get("batch", 1))) * chosen.option.layout.dp / other.dp
+    row = {**chosen.option.settings, **other.degrees(PHASES[question.phase])}
+    row |= {"batch": max(batch, 1.0)} if "batch" in row else {}
+    try:
+        [step] = price(replace(question, model=fullest(question.model, other)), [row])
+    except (InputError, MissingFactError):
+        yield str(other)
+        return
+    ratio = step.throughput / chosen.option.throughput if chosen.option.throughput else math.nan
+    yield f"{other} ({ratio:.2f}x modelled)" if math.isfinite(ratio) else str(other)
 
 
 def recipes_behind(draft: StartDraft, chosen: ChosenLayout | None) -> tuple[str, ...]:

@@ -133,7 +133,7 @@ def written(
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=expected_of(chosen.option, situation.problem) if chosen else (),
         needs=(*checkpoint, *beside),
-        because=(*because(draft, chosen, runs), *official(draft, layout, settings)),
+        because=(*because(draft, chosen, runs), *official(draft, chosen, layout, settings)),
         recipes=recipes_behind(draft, chosen),
         checkpoint="" if is_other else situation.problem.situation.checkpoint,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
@@ -397,7 +397,7 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     quantised = [item for item in settings if plain_key(item.key) == QUANTISATION]
     priced = str(chosen.settings.get("precision", "")) if chosen else ""
     is_asked = bool(draft.situation.problem.workload.precision) and not draft.situation.is_training
-    is_narrowed = is_asked and priced not in {"", draft.weight_format, *SIXTEEN_BIT}
+    is_narrowed = (is_asked or draft.is_narrowed) and priced not in {"", draft.weight_format, *SIXTEEN_BIT}
     is_named_so = bool(priced) and read_name(draft.situation.problem.situation.checkpoint).weights == priced
     if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
         known = accuracy_in(draft.situation.model.id, priced) or "whose accuracy is not known here"

@@ -218,3 +218,43 @@ def test_mindie_starts_with_the_settings_over_those_of_its_installation(
     assert model == {"a": 1, "worldSize": 4, "modelWeightPath": "/weights"}
     assert started["BackendConfig"]["npuDeviceIds"] == [[0, 1, 2, 3]]
     assert started["BackendConfig"]["ModelDeployConfig"]["maxInputTokenLen"] == 4096
+
+
+def test_mindie_on_several_servers_has_the_table_of_their_devices(shipped: Workspace, tmp_path: Path) -> None:
+    files = made(shipped, model="deepseek-r1", hardware="910B3", count=16, software={"mindie": ""}, limits=[])
+    assert set(files.texts) == {"config.json", "rank_table.sh", "serve.sh"}
+    told = json.loads(files.texts["config.json"])["BackendConfig"]
+    assert told["multiNodesInferEnabled"] is True
+    assert told["npuDeviceIds"] == [list(range(8))]
+    files.write(tmp_path / "files")
+    tool = tmp_path / "bin/hccn_tool"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\necho "ipaddr:10.0.$SERVER.$2"\necho "netmask:255.255.255.0"\n')
+    tool.chmod(0o755)
+    parts = []
+    for server in ("0", "1"):
+        path = {"PATH": f"{tool.parent}:{os.environ['PATH']}", "SERVER": server}
+        script = [str(tmp_path / "files/rank_table.sh"), f"192.168.0.{server}"]
+        parts.append(tmp_path / f"part-{server}.json")
+        parts[-1].write_bytes(subprocess.run(script, env=path, capture_output=True, check=True).stdout)
+    joined = subprocess.run([script[0], *map(str, parts)], capture_output=True, check=True).stdout
+    table = json.loads(joined)
+    assert (table["server_count"], table["status"]) == ("2", "completed")
+    devices = [device for server in table["server_list"] for device in server["device"]]
+    assert [device["rank_id"] for device in devices] == [str(rank) for rank in range(16)]
+    assert devices[9]["device_ip"] == "10.0.1.1"
+    started = [str(tmp_path / "files/serve.sh")]
+    without = subprocess.run(started, capture_output=True, check=False, env={"PATH": os.environ["PATH"]})
+    assert b"address of this server" in without.stderr
+
+
+def test_tensorrt_llm_on_several_servers_is_a_job_with_a_process_for_each_device(shipped: Workspace) -> None:
+    files = made(
+        shipped, model="deepseek-r1", hardware="h200", count=16, software={"tensorrt-llm": ""}, limits=[]
+    )
+    assert set(files.texts) == {"serve.sbatch"}
+    job = files.texts["serve.sbatch"]
+    assert {"#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=8"} <= set(job.splitlines())
+    assert "srun --mpi=pmix trtllm-llmapi-launch trtllm-serve" in job
+    [words] = runs(job)
+    assert words[words.index("--extra_llm_api_options") + 1] in job

@@ -25,6 +25,9 @@ def test_memory_is_what_was_measured_and_never_more_than_there_is() -> None:
     assert without(usable_memory_bytes=6.1e10).memory_bytes == 6.1e10
     assert without(measured_usable_memory_bytes=7e10).memory_bytes == 6.4e10
     assert math.isnan(without("memory_bytes").memory_capacity)
+    gpu = Device("h20", {"memory_bytes": 1e11, "memory_type": "HBM3", "compute_units": 78})
+    assert gpu.memory_bytes == pytest.approx(0.99e11)
+    assert Device("l40s", {**gpu.facts, "memory_type": "GDDR6"}).memory_bytes == pytest.approx(0.94e11)
 
 
 def test_an_unknown_cache_holds_nothing_and_an_unknown_clock_follows_from_the_peak() -> None:

@@ -158,9 +158,11 @@ def test_what_is_for_an_observed_bottleneck_comes_before_any_gain() -> None:
     assert ordered((ranked("large", gain=0.5), 1.0), (observed, 0.0)) == ["observed", "large"]
 
 
-def test_an_open_condition_waits_unless_many_recipes_do_it() -> None:
-    open_one, plain = ranked("open", gain=0.3, provided="prompts share"), ranked("plain", gain=0.1)
+def test_what_an_open_condition_may_win_counts_half_unless_many_recipes_do_it() -> None:
+    open_one, plain = ranked("open", gain=0.15, provided="prompts share"), ranked("plain", gain=0.1)
     assert ordered((open_one, USUAL - 0.01), (plain, 0.0)) == ["plain", "open"]
+    large = ranked("open", gain=0.3, provided="prompts share")
+    assert ordered((large, USUAL - 0.01), (plain, 0.0)) == ["open", "plain"]
     assert ordered((open_one, USUAL), (plain, 0.0)) == ["open", "plain"]
 
 

@@ -1,5 +1,6 @@
 """Start configurations found in the shipped knowledge."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -122,16 +123,25 @@ def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_tha
 
 
 def test_the_page_of_this_very_case_is_named_with_what_it_sets_otherwise(shipped: Workspace) -> None:
-    [line] = [
-        text
-        for text in starts(shipped, model="qwen3-32b", count=4).first.because
-        if "official configuration" in text
-    ]
+    first = starts(shipped, model="qwen3-32b", count=4).first
+    [line] = [text for text in first.because if "official configuration" in text]
+    page = re.search(r"com/([^/]+/[^/]+)/blob/([0-9a-f]{7})", line)
+    assert page is not None
+    assert first.official.startswith(f"Otherwise in the official configuration ({page[1]} at {page[2]}): ")
     assert line.startswith("an official configuration of this case has other settings: ")
     assert "(not here: " in line
     assert not any(
         "official configuration" in text for text in starts(shipped, model="qwen3-32b", count=2).first.because
     )
+
+
+def test_the_layout_of_the_page_of_this_case_is_told_with_its_price(shipped: Workspace) -> None:
+    told = {"model": "qwen3-32b", "count": 4}
+    [official] = [text for text in starts(shipped, **told).first.because if "official configuration" in text]
+    assert "modelled" not in official
+    other = starts(shipped, **told, current={"tensor_parallel": 2, "data_parallel": 2}).first
+    [official] = [text for text in other.because if "official configuration" in text]
+    assert re.search(r"TP 4 \([\d.]+x modelled\)", official)
 
 
 def test_a_limit_on_the_memory_is_the_memory(shipped: Workspace) -> None:
@@ -311,10 +321,23 @@ def test_weights_narrower_than_published_are_told_of(
 
 
 def test_what_does_not_fit_may_fit_in_fewer_bits(shipped: Workspace) -> None:
-    first = starts(shipped, model="llama-3.1-405b", hardware="h100-sxm", count=8).first
+    asked = {"model": "llama-3.1-405b", "hardware": "h100-sxm", "count": 8}
+    told = starts(shipped, **asked, precision="bf16").first
+    assert told.fits is False
+    assert told.fits_in is not None
+    assert (told.fits_in[0], told.fits_in[1].devices) == ("fp8", 8)
+    found = starts(shipped, **asked)
+    assert found.first.fits is not False
+    assert [fact.words for fact in found.assumed if fact.name == "precision"] == [
+        "weights in fp8: wider ones do not fit"
+    ]
+    assert any(line.startswith("MODEL in fp8, published: ") for line in found.first.needs)
+
+
+def test_weights_whose_accuracy_nobody_published_are_no_start(shipped: Workspace) -> None:
+    first = starts(shipped, model="qwen3-coder-480b-a35b", hardware="h100-sxm", count=8).first
     assert first.fits is False
     assert first.fits_in is not None
-    assert (first.fits_in[0], first.fits_in[1].devices) == ("fp8", 8)
 
 
 def test_embedding_tables_beyond_all_devices_are_told_and_may_lie_on_the_host(shipped: Workspace) -> None:

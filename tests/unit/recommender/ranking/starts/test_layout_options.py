@@ -17,10 +17,13 @@ from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.network import Network
 from recommender.cost_model.priced_step import PricedStep
 from recommender.cost_model.question import Question
+from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.starts.layout_options import (
+    USUAL_TPOT_S,
     LayoutQuestion,
     layout_options,
     narrower_fit,
+    priced_options,
     replayed,
     smallest_fit,
 )
@@ -140,6 +143,31 @@ def test_replicas_of_vllm_share_their_experts() -> None:
     assert {one.layout.ep for one in shared if one.layout.dp == 1} == {1, 8}
     runs = replace(of_vllm, degrees={"data_parallel": 2, "tensor_parallel": 4, "expert_parallel": 1})
     assert [one.layout.ep for one in layout_options(runs)] == [1]
+
+
+def batch_of(step: PricedStep) -> float:
+    return float(str(step.settings["batch"]))
+
+
+def test_no_more_requests_than_bring_something_and_a_token_may_wait_for() -> None:
+    asked = question("qwen3-8b", "serving", machine(1))
+    [chosen] = layout_options(asked)
+    tried = list(priced_options(asked))
+    kept = [one for one in tried if one.results["tpot_s"] <= USUAL_TPOT_S]
+    best = max(one.results["throughput"] for one in kept)
+    assert chosen.results["throughput"] >= best * math.exp(-LEAST_LOG_GAIN)
+    fewer = [one for one in kept if batch_of(one) < batch_of(chosen)]
+    assert fewer
+    assert all(one.results["throughput"] < best * math.exp(-LEAST_LOG_GAIN) for one in fewer)
+    slow = replace(asked, limits=(Limit(metric="tpot", maximum=0.5, unit="s"),))
+    [slower] = layout_options(slow)
+    assert batch_of(slower) >= batch_of(chosen)
+
+
+def test_what_answers_with_a_vector_lets_in_what_fits() -> None:
+    [chosen] = layout_options(question("qwen3-8b", "serving", machine(1), output_len=1))
+    [writing] = layout_options(question("qwen3-8b", "serving", machine(1), output_len=256))
+    assert batch_of(chosen) > batch_of(writing)
 
 
 def test_a_short_time_for_one_is_asked_with_one_sequence() -> None:
