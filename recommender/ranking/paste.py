@@ -28,6 +28,8 @@ UNNAMED = "MODEL"
 """Stands in a command for a model whose files are not named."""
 COMMANDS = {name: command for name, (command, words) in pasted_after().items() if not words}
 """What a start is pasted after; the flags of others go into their launch script."""
+OF_DIFFUSION = "--num-gpus"
+"""Devices of SGLang's server of models that denoise, which has a command and flags of its own."""
 OVERRIDING = {name: both for name, both in pasted_after().items() if both[1]}
 """Trainers whose commands take a file or a recipe, and its fields as ``key=value``."""
 
@@ -43,6 +45,8 @@ def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = ""
     named, written = file_words(settings, framework)
     words = [*flag_words(settings), *object_words(settings), *named]
     program = COMMANDS.get(framework, "")
+    if any(item.key == OF_DIFFUSION for item in settings):
+        program = f"sglang serve --model-path {UNNAMED}"
     if checkpoint:
         program = program.replace(UNNAMED, shell_word(checkpoint))
     if framework in OVERRIDING:

@@ -53,6 +53,7 @@ from recommender.ranking.starts.pricing import layout_question, why_unpriced
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.resemblance import KnownRecipes, weigh
 from recommender.ranking.starts.screening import Screen
+from recommender.ranking.starts.server_flags import of_diffusion
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
 from recommender.ranking.starts.support import (
@@ -199,6 +200,9 @@ class StartFinder:
             others = replace(draft, is_divided_anew=True)
             found += [layout_start(others, one, agreed, screen) for one in layouts[1:]]
             found[1:] = [one for one in found[1:] if not one.overflows]
+        denoises = sizes.get("architecture") == "diffusion" and not situation.current
+        if denoises and situation.framework.id == "sglang":
+            found = [replace(found[0], kept=[], start=of_diffusion(found[0].start))]
         first = found[0]
         draft.kept, draft.refused = first.kept, first.refused
         draft.notes += first.notes

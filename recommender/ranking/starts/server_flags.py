@@ -9,6 +9,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
 from kg.terms.meanings import table
 from kg.terms.purposes import plain_key
+from recommender.ranking.paste import OF_DIFFUSION
 from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.starts.layout_flags import VLLM, spelt_settings
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
     from recommender.ranking.plan_setting import PlanSetting
+    from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.situation import StartSituation
 
 FIRST_SERVER = "FIRST_SERVER_IP"
@@ -39,6 +41,7 @@ _OF_MINDIE = {"BackendConfig.multiNodesInferEnabled": True, "BackendConfig.inter
 PYTORCH = frozenset({"torch", "torch-npu"})
 """Frameworks whose scripts divide nothing by themselves: their launcher starts a process for each device."""
 _TRANSFER = "kv_transfer_config"
+_SERVES_DIFFUSION = "https://github.com/sgl-project/sglang/tree/main/python/sglang/multimodal_gen"
 _TOLD_OF_SERVERS = {
     "mindie": "on each server its MIES_CONTAINER_IP, and the table of all devices in RANKTABLEFILE"
     " (--write-dir makes both)",
@@ -86,6 +89,13 @@ def server_settings(
         )
     made += settings_by_key(found, Origin.KNOWLEDGE, place=SettingPlace.JSON)
     return [item for item in made if not situation.written(item.name)]  # the script has its own
+
+
+def of_diffusion(start: StartConfiguration) -> StartConfiguration:
+    """SGLang's start for a model that denoises: its server of those divides by itself over what it is given."""
+    count = 1 if start.layout is None else start.layout.devices
+    settings = settings_by_key({OF_DIFFUSION: count}, Origin.KNOWLEDGE, _SERVES_DIFFUSION)
+    return replace(start, settings=tuple(settings), layout=None)
 
 
 def role_settings(

@@ -122,6 +122,20 @@ def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_tha
     assert starts(shipped, model="qwen3-32b", count=1, precision="bf16").first.fits is False
 
 
+def test_what_denoises_is_started_by_sglangs_server_of_such_models(shipped: Workspace) -> None:
+    asked = {"model": "wan2.2-t2v-a14b", "hardware": "h100-sxm", "count": 4, "software": {"sglang": ""}}
+    first = starts(shipped, **asked).first
+    assert first.paste_lines == ["sglang serve --model-path MODEL --num-gpus 4"]
+
+
+@pytest.mark.parametrize("hardware", ["ascend-910b3", "h100-sxm"])
+def test_an_encoder_that_embeds_is_served_by_the_server_of_language_models(
+    shipped: Workspace, hardware: str
+) -> None:
+    first = starts(shipped, model="bge-m3", hardware=hardware, count=1).first
+    assert first.paste_lines[-1].startswith("vllm serve MODEL") or "vllm serve MODEL" in first.paste_lines[0]
+
+
 def test_the_page_of_this_very_case_is_named_with_what_it_sets_otherwise(shipped: Workspace) -> None:
     first = starts(shipped, model="qwen3-32b", count=4).first
     [line] = [text for text in first.because if "official configuration" in text]
