@@ -43,6 +43,8 @@ training benchmarks name. A choice, and said."""
 LIBRARY = "torch"
 """What most frameworks run on: it is the framework only where none that runs on it is usual."""
 
+_OF_DIFFUSION = {"huawei": "mindspeed-mm"}
+"""What trains models that denoise by vendor, where that is a program of its own."""
 POOLED = frozenset({"embedding", "reranking"})
 """Tasks of encoders that the servers of language models serve too: supported models of vLLM and vLLM Ascend,
 pooling."""
@@ -97,7 +99,9 @@ def running_framework(
     is_language = architecture in GENERATORS or (
         not trains and task_of(problem.workload.model or "") in POOLED
     )
+    denoises = trains and architecture == "diffusion"
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, is_language), ""))
+    usual = by_id.get(_OF_DIFFUSION.get(vendor, ""), usual) if denoises else usual
     stated = [by_id[name] for name in problem.software if name in by_id]
     named = [item for item in stated if not (item.is_server if trains else item.only_trains)]
     if stated and not named:

@@ -46,6 +46,8 @@ SEQUENCES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Sequences of one engine that are tried where none are stated: steps of half a doubling; a choice."""
 MICRO_BATCHES = (1, 2, 4, 8)
 """Samples of a micro-batch that are tried; a choice."""
+TOKENS_AT_ONCE = 32_768.0
+"""Tokens of a micro-batch up to which more short sequences are tried: eight of the usual length; a choice."""
 TOKENS_OF_A_STEP = 4e6
 """Tokens of an optimiser step where the batch is not stated: Touvron et al., Llama 2, 2023, section 2.2."""
 EIGHT_BITS = ("fp8", "int8")
@@ -325,7 +327,10 @@ def batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
     held = asked.question.settings.get("recompute")
     ways = (0.0, 2.0) if held is None else (float(CHOICES["recompute"].index(str(held))),)
     shards = (asked.shards if replicas > 1 else ()) or ({},)
-    for micro, again, shard in itertools.product((fixed,) if fixed else MICRO_BATCHES, ways, shards):
+    short = (size for size in BATCHES if MICRO_BATCHES[-1] < size <= TOKENS_AT_ONCE / length)
+    for micro, again, shard in itertools.product(
+        (fixed,) if fixed else (*MICRO_BATCHES, *short), ways, shards
+    ):
         at_once = micro * replicas
         turns = max(stated / at_once if stated else 2 ** round(math.log2(target / at_once)), 1)
         if not turns % 1:

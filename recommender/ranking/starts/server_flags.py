@@ -92,7 +92,7 @@ def server_settings(
 
 
 def of_diffusion(start: StartConfiguration) -> StartConfiguration:
-    """SGLang's start for a model that denoises: its server of those divides by itself over what it is given."""
+    """SGLang's start for a model that denoises: its server of those divides over what it is given."""
     count = 1 if start.layout is None else start.layout.devices
     settings = settings_by_key({OF_DIFFUSION: count}, Origin.KNOWLEDGE, _SERVES_DIFFUSION)
     return replace(start, settings=tuple(settings), layout=None)

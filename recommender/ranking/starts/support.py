@@ -162,6 +162,21 @@ def because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[Measu
     return lines
 
 
+def page_of(draft: StartDraft, devices: int) -> Recipe | None:
+    """The official recipe of this very case: this model on so many of these devices, the heaviest."""
+    situation = draft.situation
+    return next(
+        (
+            one.recipe
+            for one in draft.weighed
+            if one.recipe.authority is not Authority.THIRD_PARTY
+            and one.recipe.hardware in situation.hardware[:-1]
+            and (one.recipe.model, one.recipe.devices) == (situation.model.id, devices)
+        ),
+        None,
+    )
+
+
 def official(
     draft: StartDraft,
     chosen: ChosenLayout | None,
@@ -169,29 +184,24 @@ def official(
     settings: Sequence[PlanSetting],
 ) -> Iterator[str]:
     """Where the start differs from the page of this very case: this model on so many of these devices."""
-    situation = draft.situation
     reasons = {item.strategy: item.because for item in draft.refused}
-    for one in draft.weighed:
-        recipe = one.recipe
-        is_here = recipe.hardware in situation.hardware[:-1] and recipe.model == situation.model.id
-        is_official = recipe.authority is not Authority.THIRD_PARTY
-        if is_official and is_here and layout is not None and recipe.devices == layout.devices:
-            other = differences(recipe, {plain_key(item.key): item.value for item in settings})
-            said = [*_divided_otherwise(draft, chosen, recipe)] + [
-                f"{key} {value}".strip() + (f" (not here: {reasons[key]})" if key in reasons else "")
-                for key, value in other.items()
-                if "is the default of" not in reasons.get(key, "")
-            ]
-            more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
-            says = f"has other settings: {', '.join(said[:SHOWN])}{more}" if said else "has the same settings"
-            yield f"{OFFICIAL} {says} <{recipe.source.url}>"
-            return
+    if layout is not None and (recipe := page_of(draft, layout.devices)) is not None:
+        other = differences(recipe, {plain_key(item.key): item.value for item in settings})
+        said = [*_divided_otherwise(draft, chosen, recipe)] + [
+            f"{key} {value}".strip()
+            + (f" (not here: {reasons[key]})" if reasons.get(key) not in {None, "unknown"} else "")
+            for key, value in other.items()
+            if "is the default of" not in reasons.get(key, "")
+        ]
+        more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
+        says = f"has other settings: {', '.join(said[:SHOWN])}{more}" if said else "has the same settings"
+        yield f"{OFFICIAL} {says} <{recipe.source.url}>"
 
 
 def _divided_otherwise(draft: StartDraft, chosen: ChosenLayout | None, recipe: Recipe) -> Iterator[str]:
     """The layout of a recipe that is not that of the start, and how fast it is beside it on the same load."""
     sizes, question = degrees(recipe), draft.question
-    other = ParallelLayout(**sizes)
+    other = ParallelLayout.from_json(sizes)
     if chosen is None or question is None or not recipe.layout or other.devices != recipe.devices:
         return
     mine, theirs = ((one.tensors, one.pp, one.ep > 1) for one in (chosen.option.layout, other))
@@ -205,7 +215,8 @@ def _divided_otherwise(draft: StartDraft, chosen: ChosenLayout | None, recipe: R
     except (InputError, MissingFactError):
         yield str(other)
         return
-    ratio = step.throughput / chosen.option.throughput if chosen.option.throughput else math.nan
+    is_told = step.fits is not False and chosen.option.throughput
+    ratio = step.throughput / chosen.option.throughput if is_told else math.nan
     yield f"{other} ({ratio:.2f}x modelled)" if math.isfinite(ratio) else str(other)
 
 

@@ -22,6 +22,7 @@ FRAMEWORKS = [
     framework("vllm", "torch", hardware=("nvidia", "amd")),
     framework("vllm-ascend", "vllm", "torch", "torch-npu", "cann"),
     framework("mindspeed-llm", "torch-npu", "cann"),
+    framework("mindspeed-mm", "torch-npu", "cann"),
     framework("megatron-lm", "torch"),
     framework("torch", "cuda"),
 ]
@@ -107,6 +108,12 @@ def test_a_plugin_has_the_release_of_what_it_extends_where_there_is_one(version:
     assert (one.id, one.plugged) == ("vllm-ascend", "vllm")
     assert one.version == (release or newest_release("vllm-ascend"))
     assert one.is_assumed == (not release)
+
+
+def test_what_denoises_is_trained_on_ascend_by_the_program_for_such_models() -> None:
+    one = found("huawei", "training", architecture="diffusion")
+    assert one is not None
+    assert one.id == "mindspeed-mm"
 
 
 def test_software_that_is_no_framework_names_none() -> None:

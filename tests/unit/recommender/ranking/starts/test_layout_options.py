@@ -21,6 +21,7 @@ from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.starts.layout_options import (
     USUAL_TPOT_S,
     LayoutQuestion,
+    batches,
     layout_options,
     narrower_fit,
     priced_options,
@@ -168,6 +169,12 @@ def test_what_answers_with_a_vector_lets_in_what_fits() -> None:
     [chosen] = layout_options(question("qwen3-8b", "serving", machine(1), output_len=1))
     [writing] = layout_options(question("qwen3-8b", "serving", machine(1), output_len=256))
     assert batch_of(chosen) > batch_of(writing)
+
+
+@pytest.mark.parametrize(("length", "most"), [(128, 256), (1024, 32), (4096, 8), (8192, 8)])
+def test_more_short_sequences_are_tried_at_once(length: int, most: int) -> None:
+    asked = question("qwen3-8b", "training", machine(8), seq_len=length)
+    assert max(row["micro_batch"] for row in batches(asked, 8)) == most
 
 
 def test_a_short_time_for_one_is_asked_with_one_sequence() -> None:
