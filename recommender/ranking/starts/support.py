@@ -217,7 +217,7 @@ def _divided_otherwise(draft: StartDraft, chosen: ChosenLayout | None, recipe: R
         return
     is_told = step.fits is not False and chosen.option.throughput
     ratio = step.throughput / chosen.option.throughput if is_told else math.nan
-    yield f"{other} ({ratio:.2f}x modelled)" if math.isfinite(ratio) else str(other)
+    yield f"{other} ({ratio:.2f}x)" if math.isfinite(ratio) else str(other)
 
 
 def recipes_behind(draft: StartDraft, chosen: ChosenLayout | None) -> tuple[str, ...]:
