@@ -187,11 +187,11 @@ def _free(folder: Path) -> int:
 
 
 def _with_file_limit(command: Sequence[str], size: int) -> list[str]:
-    """The command behind a shell that bounds the size of its files (POSIX counts blocks of 512 bytes)."""
+    """The command behind a shell that bounds its files (POSIX counts blocks of 512 bytes), if not less is."""
     shell = shutil.which("sh")
     if shell is None or shutil.which(command[0]) is None:  # what is missing is told by the attempt to run it
         return list(command)
-    return [shell, "-c", f'ulimit -f {max(1, size // 512)} && exec "$@"', "sh", *command]
+    return [shell, "-c", f'ulimit -f {max(1, size // 512)} 2>&-; exec "$@"', "sh", *command]
 
 
 class _Ended:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from pyoxigraph import QueryBoolean, QuerySolutions, QueryTriples, Store, Triple
 
-from kg.memory_limit import limit_memory
+from kg.memory_limit import limit, limit_memory
 from kg.triples.graph import TOKEN, Term
 from kg.triples.vocabulary import PREFIXES
 
@@ -128,6 +128,6 @@ def _place(message: str, sparql: str) -> str:
 
 def _limit(memory_bytes: int, seconds: float) -> None:
     limit_memory(memory_bytes)
-    cpu = math.ceil(seconds) * 4 + 1  # four threads' worth: the wall clock is the parent's
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # four threads' worth: the wall clock is the parent's
+    limit(resource.RLIMIT_CPU, math.ceil(seconds) * 4 + 1)
+    limit(resource.RLIMIT_CORE, 0)

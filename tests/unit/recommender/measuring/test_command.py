@@ -1,6 +1,7 @@
 """A command as an objective, with real processes of every bad sort."""
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -163,6 +164,20 @@ def test_a_file_larger_than_allowed_ends_the_command(tmp_path: Path) -> None:
     assert found.status is Status.FAILED
     assert "larger than allowed" in found.reason or "File too large" in found.reason
     assert (tmp_path / "big").stat().st_size <= 1 << 20
+
+
+def test_a_shell_that_allows_less_than_we_do_does_not_fail_the_command(tmp_path: Path) -> None:
+    bounds = f"Bounds(file_bytes={1 << 40})"
+    code = (
+        "import pathlib, resource, threading\n"
+        "from recommender.measuring.process import Bounds, run\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({1 << 30}, {1 << 30}))\n"
+        f"here = pathlib.Path({str(tmp_path)!r})\n"
+        f"done = run(['echo', 'ran'], folder=here, environment={{}}, bounds={bounds}, cancel=threading.Event(), mark='x')\n"
+        "print(done.code, done.out, done.err)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["0", "ran"], done.stderr
 
 
 def test_what_it_leaves_in_its_scratch_folder_is_removed(tmp_path: Path) -> None:

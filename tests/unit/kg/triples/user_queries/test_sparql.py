@@ -1,5 +1,7 @@
 """A user's query: answered within its limits, or told what is wrong."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,3 +136,16 @@ def test_words_inside_texts_names_and_comments_do_not_count(query: str) -> None:
 def test_a_missing_snapshot_is_a_matter_of_the_workspace(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="cannot be opened"):
         ask(tmp_path / "none", "ASK { ?s ?p ?o }")
+
+
+def test_a_query_is_answered_where_a_shell_allows_less(snapshot: Path) -> None:
+    """Batch systems set limits that nothing may raise."""
+    code = (
+        "import resource, pathlib\n"
+        "from kg.triples.user_queries.sparql import ask\n"
+        "for what, most in ((resource.RLIMIT_CPU, 25), (resource.RLIMIT_AS, 3 << 30), (resource.RLIMIT_CORE, 0)):\n"
+        "    resource.setrlimit(what, (most, most))\n"
+        f"print(ask(pathlib.Path({str(snapshot)!r}), 'ASK {{}}').rows)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "(('true',),)\n", done.stderr
