@@ -162,9 +162,8 @@ class _Reader:
             if value is not None
         )
         named = str(self.raw.get("model") or "").strip()
-        own = (
-            [StatedFact(name="checkpoint", value=named, origin=self._origin("model"))] if "/" in named else []
-        )
+        fact = "checkpoint" if "/" in named else "named" if read_name(named).is_dated else ""
+        own = [StatedFact(name=fact, value=named, origin=self._origin("model"))] if fact else []
         return Situation.of([*self.derived, *own, *stated])
 
     def _attempt(self, key: str, read: Callable[[], _Part]) -> _Part | None:

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from kg.nouns.values import Value
 
+OF_LAUNCHER = "launcher"
+"""Place of a setting that what launches the program is told, before its own options."""
+
 
 class FactOrigin(StrEnum):
     """Where a fact comes from, the one that wins first."""
@@ -74,6 +77,12 @@ class Situation:
         """The model as a hub or a folder has it, where it is named so; else empty."""
         fact = self.facts.get("checkpoint")
         return "" if fact is None else str(fact.value)
+
+    @property
+    def named(self) -> str:
+        """The model as the question names it, where the name says more than which network it is; else empty."""
+        fact = self.facts.get("named")
+        return self.checkpoint if fact is None else str(fact.value)
 
     @property
     def has_script(self) -> bool:

@@ -134,6 +134,11 @@ class ModelName:
     short: str
     words: tuple[Word, ...]
 
+    @property
+    def is_dated(self) -> bool:
+        """Whether it is the name of a later checkpoint, or of one for longer texts."""
+        return any(word.part in {Part.DATE, Part.RUN} for word in self.words)
+
     def without(self, *parts: Part) -> str:
         """The name without the words that say some things."""
         return "-".join(word.text for word in self.words if word.part not in parts)

@@ -16,6 +16,7 @@ from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.nouns.recipe import Recipe
+from kg.terms.dated_models import positions_of
 from kg.triples import nodes
 from kg.triples.iris import (
     batch_iri,
@@ -263,9 +264,11 @@ class ModelFinder:
         return self._models[name]
 
     def of(self, problem: Problem) -> Model | None:
-        """The model of a question: the graph's of that name, with the sizes that the question states."""
+        """The model of a question: the graph's, as long as its checkpoint, with the sizes that are stated."""
         name = problem.workload.model
         found, stated = self.find(name), stated_sizes(problem)
+        if found is not None and problem.situation.named:
+            found = _as_long_as(found, problem.situation.named)
         if not name or not stated:
             return found
         facts = [
@@ -281,3 +284,16 @@ class ModelFinder:
 
 
 _QUESTION = Source(title="the question")
+
+
+def _as_long_as(model: Model, checkpoint: str) -> Model:
+    """The model with the tokens that its checkpoint takes; without them where those are not known."""
+    known = next((fact for fact in model.facts if fact.name == "max_positions"), None)
+    if known is None or not isinstance(known.value, int):
+        return model
+    names = [model.id, *model.aliases, *model.labels.values()]
+    most = positions_of(checkpoint, model.id, names, known.value)
+    if most == known.value:
+        return model
+    others = [fact for fact in model.facts if fact is not known]
+    return replace(model, facts=(*others, *([] if most is None else [replace(known, value=most)])))

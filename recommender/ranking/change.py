@@ -24,6 +24,8 @@ ID_LENGTH = 12
 LEAST_LOG_GAIN = 0.03
 """Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
 of the step hides it. A choice."""
+LEAST_SHOWN = 0.005
+"""Log gain below which a change wins nothing: it is printed as 1.00x."""
 MEASURED = "measured here"
 """How a configuration is known that was measured on the very question."""
 OF_ACCURACY = "accuracy"
@@ -145,7 +147,7 @@ class Change:
     @property
     def wins(self) -> bool:
         """Whether it has a number, and that is a gain."""
-        return self.gain is not None and self.gain.expected > 0
+        return self.gain is not None and self.gain.expected >= LEAST_SHOWN
 
     @property
     def known_accuracy(self) -> str:

@@ -240,3 +240,16 @@ def test_a_written_script_starts_where_the_old_one_did_not(run: Any, written: An
     assert "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" in text
     assert "--global-batch-size 256" in text
     assert "refused" not in run("check", str(target), "--hardware", "h100-sxm", "--json").out
+
+
+def test_what_a_launcher_is_told_counts_and_stays_with_the_launcher(run: Any, written: Any) -> None:
+    command = (
+        "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy FULL_SHARD --mixed_precision bf16 "
+        "run_clm.py --model_name_or_path meta-llama/Meta-Llama-3-8B --block_size 4096 "
+        "--per_device_train_batch_size 1 --gradient_checkpointing true\n"
+    )
+    ran = run("recommend", "--from-command", written(command), "--hardware", "a100-sxm4-80gb")
+    start, _, findings = ran.out.partition("What runs now costs you:")
+    assert "--per_device_train_batch_size 1" in start
+    assert not any(word in start for word in ("fsdp", "mixed", "use-fsdp", "num-processes", "--bf16"))
+    assert "gradient_checkpointing" in findings

@@ -37,6 +37,7 @@ from ingest.questions.launches.variables import batch_job, reaching, settings_am
 from ingest.questions.releases import release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
+from kg.nouns.situation import OF_LAUNCHER
 from kg.terms.dialects import layout_of
 from kg.terms.meanings import long_names, plain_name, programs
 from kg.terms.setting_registry import registry, softwares
@@ -371,10 +372,16 @@ def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) ->
     if started.signs.reader == "mindformers":  # which reads its file itself
         return set()
     contents = file_contents(started, given, beside)
-    for content in contents.values():
-        add_file(given, content)
+    of_launchers = {name for _, name in started.launcher_files()}
+    for name in contents.keys() - of_launchers:
+        add_file(given, contents[name])
     for options, name in started.launcher_files():
+        own = set(options.values)
         add_file(options, contents.get(name, {}))
+        options.places |= dict.fromkeys(options.values.keys() - own, name)
+    for options in started.configuring():
+        given.places |= dict.fromkeys(options.values.keys() - given.values.keys(), OF_LAUNCHER)
+        add_file(given, options.values)
     return set(contents)
 
 

@@ -102,6 +102,8 @@ def _words(launch: Launch) -> Iterator[Stated]:
     words, signs = launch.started.words, launch.started.signs
     for options in launch.started.configuring():
         for name, value in options.values.items():
+            if not options.places.get(name, "-").startswith("-"):
+                continue  # it stands in the launcher's file
             yield f"--{name}", "true" if value is True else str(value), SettingPlace.FLAG
     override = _ANY_OVERRIDE if signs.id in softwares() and registry(signs.id).overrides else _OVERRIDE
     at = 0

@@ -287,6 +287,14 @@ def with_current(
     if not current:
         return settings
     program = situation.framework.id
+    of_launcher = [name for name in current if situation.is_of_launcher(name)]
+    stated = {meaning_of(name, program) for name in of_launcher}
+    facts = {meaning.fact for meaning in stated if meaning is not None}
+    settings = [
+        one for one in settings if (found := meaning_of(one.name, program)) is None or found.fact not in facts
+    ]
+    for name in of_launcher:
+        current.pop(name)
     dialect = settings_of(program) if program in programs() else ()
     configured = next((one.file for one in dialect if one.place is SettingPlace.JSON), "")
     held = {plain_key(spelling_in(program, name)): (name, value) for name, value in current.items()}

@@ -3,6 +3,8 @@
 import pytest
 
 from ingest.questions.launches.launch import read_launch
+from kg.nouns.situation import OF_LAUNCHER
+from kg.terms.dialects import statement
 
 
 @pytest.mark.parametrize(
@@ -70,3 +72,22 @@ def test_a_flag_with_capitals_keeps_them() -> None:
 def test_variables_of_a_trainer_state_its_devices(command: str) -> None:
     assert read_launch(f"NPROC_PER_NODE=8 NNODES=2 {command}", "c").question["count"] == 16
     assert read_launch(f"torchrun --nproc_per_node 4 {command}", "c").question["count"] == 4
+
+
+@pytest.mark.parametrize(
+    ("flags", "content"),
+    [
+        ("--use_fsdp --fsdp_sharding_strategy FULL_SHARD --mixed_precision bf16", ""),
+        ("--config_file f.yaml", "mixed_precision: bf16\nfsdp_config: {fsdp_sharding_strategy: FULL_SHARD}"),
+    ],
+)
+def test_what_a_launcher_is_told_counts_and_is_of_the_launcher(flags: str, content: str) -> None:
+    text = f"accelerate launch {flags} run_clm.py --model_name_or_path a/B --per_device_train_batch_size 1"
+    told = read_launch(text, "c", beside={"f.yaml": content}.get).question
+    current, places = told["current"], told["places"]
+    assert isinstance(current, dict)
+    assert isinstance(places, dict)
+    assert statement(current, "transformers").facts["zero_stage"] == 3
+    assert told["precision"] == "bf16"
+    assert {places[name] for name in current if "sharding" in name or "precision" in name} == {OF_LAUNCHER}
+    assert OF_LAUNCHER not in places["per_device_train_batch_size"]
