@@ -253,3 +253,16 @@ def test_what_a_launcher_is_told_counts_and_stays_with_the_launcher(run: Any, wr
     assert "--per_device_train_batch_size 1" in start
     assert not any(word in start for word in ("fsdp", "mixed", "use-fsdp", "num-processes", "--bf16"))
     assert "gradient_checkpointing" in findings
+
+
+def test_a_later_checkpoint_is_as_long_as_its_own_configuration(run: Any, written: Any) -> None:
+    for name, is_too_long in (("Qwen3-30B-A3B-Instruct-2507", False), ("Qwen3-30B-A3B", True)):
+        path = written(f"vllm serve Qwen/{name} --max-model-len 200000\n")
+        found = [
+            item["rule"]
+            for item in json.loads(run("check", path, "--hardware", "h200", "--json").out)["findings"]
+        ]
+        assert ("length-beyond-model" in found) is is_too_long
+    asked = ("--phase", "serving", "--hardware", "h200", "--shape", "input_len=100000,output_len=100")
+    assert "yarn" not in run("recommend", "--model", "Qwen3-30B-A3B-Instruct-2507", *asked).out
+    assert "yarn" in run("recommend", "--model", "Qwen3-30B-A3B", *asked).out

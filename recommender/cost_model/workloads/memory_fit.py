@@ -110,4 +110,4 @@ def parts_of(model: ModelSizes, phase: str, s: Columns, *, ascend: bool = True) 
     if phase == "training":
         tokens = s["micro_batch"] * s["seq_len"] / s["context_parallel"]
         return training_memory.memory_parts(model, s, tokens, ascend=ascend)
-    return serving_memory.memory_parts(model, s, s["batch"])
+    return serving_memory.memory_parts(model, s, s["batch"], ascend=ascend)

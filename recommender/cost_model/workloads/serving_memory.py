@@ -76,7 +76,7 @@ def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     return np.asarray(dense / tp + size("precision_mlp") * routed / np.maximum(ep, tp))
 
 
-def memory_parts(model: ModelSizes, s: Columns, batch: Floats) -> dict[str, Floats]:
+def memory_parts(model: ModelSizes, s: Columns, batch: Floats, *, ascend: bool = True) -> dict[str, Floats]:
     """Bytes on the fullest device: weights, cache, activations and the runtime.
 
     Sequences are of every age at once: one is taken to be full, the others half answered, as many engines
@@ -95,5 +95,5 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats) -> dict[str, Floa
         "weights": weights(model, s) * kept,
         "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * kept,
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
-        "reserved": np.full_like(tp, PHYSICS["reserved_bytes"]),
+        "reserved": np.full_like(tp, PHYSICS["reserved_bytes" if ascend else "gpu_reserved_bytes"]),
     }

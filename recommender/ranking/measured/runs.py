@@ -261,9 +261,10 @@ def _that_fit(question: Question, cases: Sequence[TimedCase]) -> list[TimedCase]
     if question.phase == "training":
         return list(cases)
     configurations = [settings for *_, settings in cases]
-    held = memory_bytes(question.model, question.phase, configurations, question.machine.count)
+    device, count = question.machine.device, question.machine.count
+    held = memory_bytes(question.model, question.phase, configurations, count, ascend=device.ascend)
     needed = np.asarray(sum(held.values()))
-    holds = ~(needed > question.machine.device.memory_capacity * USABLE_MEMORY)
+    holds = ~(needed > device.memory_capacity * USABLE_MEMORY)
     return [case for case, fits in zip(cases, holds.tolist(), strict=True) if fits]
 
 

@@ -261,11 +261,12 @@ def _in_four_bit(one: WeighedRecipe, model: str, question: Question) -> bool:
     sizes = {DEGREES[name]: size for name, size in degrees_of(recipe).items() if name != "cp"}
     try:
         row = {**question.settings, **sizes, "precision": "int8", "batch": 1.0}
-        parts = memory_bytes(question.model, "serving", [row], recipe.devices)
+        device = question.machine.device
+        parts = memory_bytes(question.model, "serving", [row], recipe.devices, ascend=device.ascend)
     except InputError:
         return False
     held = sum(float(part[0]) for part in parts.values())
-    return held > USABLE_MEMORY * question.machine.device.memory_capacity
+    return held > USABLE_MEMORY * device.memory_capacity
 
 
 def _precision(draft: StartDraft, question: Question) -> str:
