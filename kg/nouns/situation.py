@@ -80,7 +80,7 @@ class Situation:
 
     @property
     def named(self) -> str:
-        """The model as the question names it, where the name says more than which network it is; else empty."""
+        """The model as the question names it, where that says more than which network it is; else empty."""
         fact = self.facts.get("named")
         return self.checkpoint if fact is None else str(fact.value)
 

@@ -1,4 +1,4 @@
-"""How many tokens a checkpoint takes where its name says that it is not the model's first: by date or length."""
+"""The tokens that a later checkpoint of a model takes, by the date or the length in its name."""
 
 from __future__ import annotations
 
