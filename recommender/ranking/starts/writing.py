@@ -288,11 +288,9 @@ def with_current(
         return settings
     program = situation.framework.id
     of_launcher = [name for name in current if situation.is_of_launcher(name)]
-    stated = {meaning_of(name, program) for name in of_launcher}
+    stated = [meaning_of(name, program) for name in of_launcher]
     facts = {meaning.fact for meaning in stated if meaning is not None}
-    settings = [
-        one for one in settings if (found := meaning_of(one.name, program)) is None or found.fact not in facts
-    ]
+    settings = [one for one in settings if facts.isdisjoint(statement({one.name: one.value}, program).facts)]
     for name in of_launcher:
         current.pop(name)
     dialect = settings_of(program) if program in programs() else ()
