@@ -291,6 +291,9 @@ def named_changes(
                 f"--change {text!r}: the flags of this command are not known", hint="variables are"
             )
         _refuse_unknown(key, values, script)
+        key = _as_written(script, key)
+        if not values and script.program and all(item.key != key for item in script.settings):
+            raise InputError(f"--change {text!r}: the script does not set it")
         if not values:
             yield _without((key,), ASKED)
         for value in filter(None, map(str.strip, values.split(","))):

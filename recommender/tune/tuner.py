@@ -232,7 +232,8 @@ class TuneLoop:
                 queue, is_again = hidden, True
             change = queue.pop(0)
             edits = joined([self._incumbent, change.edits])
-            if digest_of(edits) in tried or self._is_settled(change):
+            sets_nothing = self.settings_of(edits) == self.settings_of(self._incumbent)
+            if digest_of(edits) in tried or self._is_settled(change) or sets_nothing:
                 continue
             if digest_of(edits) not in self._known and not self._has_room(1):
                 return

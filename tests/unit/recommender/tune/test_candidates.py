@@ -123,10 +123,16 @@ def test_a_flag_that_the_program_would_refuse_costs_no_start() -> None:
         "--max-num-sequences=4": "vllm has no such flag",
         "--max-num-seqs=4,many": r"--max-num-seqs=many: it takes int 1\.\.",
         "--enforced=": "vllm has no such flag",
+        "--max-num-batched-tokens=": "the script does not set it",
     }.items():
         with pytest.raises(InputError, match=says):
             list(named_changes([text], script, []))
     assert len(list(named_changes(["--own-flag=4", "--own-flag=", "OWN=1"], script, []))) == 3
+
+
+def test_a_flag_is_asked_for_in_any_of_its_spellings() -> None:
+    [found] = named_changes(["--ubatch-size="], read("llama-server -m m.gguf -ub 1\n"), [])
+    assert found.edits == ScriptEdits(removed=("-ub",))
 
 
 def test_what_a_configuration_sets_by_name() -> None:

@@ -292,3 +292,16 @@ def test_edits_have_one_digest_whatever_their_order() -> None:
     one = ScriptEdits(flags={"--a": ("1",), "--b": ()}, removed=("--x", "--y"))
     other = ScriptEdits(flags={"--b": (), "--a": ("1",)}, removed=("--y", "--x"))
     assert digest_of(one) == digest_of(other)
+
+
+def test_a_change_that_sets_nothing_is_not_tried(tmp_path: Path) -> None:
+    """Noise would accept it, and there would be nothing to confirm."""
+    idle = TuneChange(name="without --none", edits=ScriptEdits(removed=("--none",)), why="asked for")
+    machine = Machine(disturbed=1)
+    with TuneJournal(tmp_path / "tune", {"of": "a test"}) as journal:
+        loop = TuneLoop(
+            evaluator=machine, candidates=[idle], budget=Budget(), journal=journal,
+            experiment=tmp_path / "tune.jsonl", settings_of=lambda edits: Settings(dict.fromkeys(edits.flags, True)),
+        )  # fmt: skip
+        loop.run(Event())
+    assert (len(loop.steps), machine.starts) == (1, 1)
