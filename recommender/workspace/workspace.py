@@ -6,6 +6,7 @@ every day are methods; the rest stands at the desks.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -94,6 +95,15 @@ class Workspace:
     def close(self) -> None:
         """Close the files."""
         self.snapshot.close()
+
+    def without_documents(self, addresses: str) -> None:
+        """Plan until :meth:`refresh` as if the recipes of documents had never been read.
+
+        Args:
+            addresses: Pattern that is looked for in their addresses.
+        """
+        found = (item for item in self.knowledge.recipes() if re.search(addresses, item.source.url))
+        self.snapshot.recommender.planner.starts.withhold(frozenset(item.id for item in found))
 
     def refresh(self) -> None:
         """Read on from the newest acknowledged state."""

@@ -112,6 +112,10 @@ class StartFinder:
         self._traits_of: dict[str, ModelTraits] = {}
         self._recipes = KnownRecipes(graph, tree, withheld)
 
+    def withhold(self, recipes: frozenset[str]) -> None:
+        """Look at some recipes no more."""
+        self._recipes = KnownRecipes(self._graph, self._tree, recipes)
+
     @cached_property
     def frameworks(self) -> list[Framework]:
         """The frameworks of the graph."""

@@ -117,3 +117,21 @@ def test_a_problem_of_a_program_is_understood_as_the_same_words_are(shipped: Wor
             shipped.recommend(replace(bare, hardware=Hardware(name=name, count=count)))
     with pytest.raises(UnknownEntityError, match="no hardware named 'nothing'"):
         shipped.recommend(replace(bare, hardware=Hardware(name="nothing")))
+
+
+def test_recipes_of_documents_are_withheld_until_the_next_state(shipped: Workspace) -> None:
+    asked = {"model": "qwen3-235b-a22b", "phase": "serving", "hardware": "910B3", "count": 16}
+
+    def behind() -> tuple[str, ...]:
+        plan = shipped.recommend(asked).plan
+        assert plan is not None
+        return plan.start.recipes
+
+    before = behind()
+    assert before
+    shipped.without_documents("no such address")
+    assert behind() == before
+    shipped.without_documents("https://")
+    assert behind() == ()
+    shipped.refresh()
+    assert behind() == before
