@@ -60,13 +60,18 @@ class Launches:
         return found
 
 
-def with_steps(kernels: Kernels, marks: Sequence[Step], launches: Launches) -> Kernels:
-    """Kernels with their step; before the first and behind the last one there is none."""
+def with_steps(kernels: Kernels, marks: Sequence[Step], launched: Integers) -> Kernels:
+    """Kernels with their step; before the first and behind the last one there is none.
+
+    Args:
+        kernels: All n kernels and copies.
+        marks: Steps of the host.
+        launched: When each kernel was launched, shape (n,).
+    """
     if not marks:
         return kernels
     steps = sorted(set(marks))
     marked = np.array([start for start, _, _ in steps] + [max(end for _, end, _ in steps)], np.int64)
-    launched = launches.times_ns(len(kernels))
     reached = _reached(kernels, launched, marked)
     if reached is None:
         codes = np.searchsorted(marked[:-1], kernels.start_ns, side="right").astype(np.int32)

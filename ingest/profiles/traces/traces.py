@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")
 
-_SUMMED = frozenset({"op", "queue", "python"})
+_SUMMED = frozenset({"queue", "python"})
 """Levels of calls that hold others: when they ran tells nothing that the calls within them do not."""
 
 MOST_DAMAGED = 1000
@@ -131,6 +131,7 @@ class _Reader:
             self.gpu.take(event, self.events, kind, lasted, arguments)
         elif kind == RUNTIME:
             self._call("runtime", name, lasted, event)
+            self.spans.take_runtime(str(event.get("tid")), nanoseconds(event.get("ts")))
             self.gpu.launches.take_call(arguments.get("correlation"), nanoseconds(event.get("ts")))
         elif kind is not None:  # an operator or an annotation
             if kind == OPERATOR and "Input Dims" in arguments:
@@ -154,7 +155,7 @@ class _Reader:
                 self.step_thread = event.get("tid")
         elif is_loader(name):
             self._call("loader", name, lasted, event)
-        elif kind == OPERATOR:
+        elif kind == OPERATOR and not name.endswith(COMPILED):
             self._call("op", name, lasted, event)
         elif SAVING.search(name):
             self._call("save", name, lasted, event)
@@ -196,7 +197,9 @@ class _Reader:
 
     def _call(self, level: str, name: str, lasted: float, event: dict[str, object]) -> None:
         if level not in _SUMMED:
-            self.spans.take(level, name, nanoseconds(event.get("ts")) if lasted >= LEAST_US else None, lasted)
+            is_kept = lasted >= LEAST_US or name.endswith("Synchronize")
+            at = nanoseconds(event.get("ts")) if is_kept else None
+            self.spans.take(level, name, at, lasted, str(event.get("tid")))
         held = self.calls.get((level, name))
         if held is None:
             self.calls[level, name] = [lasted, 1, lasted, self.events]
@@ -210,6 +213,7 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     """The facts in a trace; of one that breaks off, those before the break."""
     reader = _Reader(file)
     found = Trace()
+    launched = np.zeros(0, np.int64)
     try:
         with Content(path) as content:
             for event in _events(JsonStream(content), found):
@@ -224,13 +228,14 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     found.counters = reader.counters
     if len(reader.builder):
         kernels = reader.gpu.with_shapes(reader.builder.done())
-        found.kernels = with_steps(kernels, reader.steps, reader.gpu.launches)
+        launched = reader.gpu.launches.times_ns(len(kernels))
+        found.kernels = with_steps(kernels, reader.steps, launched)
     for note in notes_on(found.kernels, reader.steps):
         on_fault(f"{path.name}: {note}")
     if found.kernels is not None:
         found.idle_frames = reader.frames.beside_idle(found.kernels, reader.step_thread)
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
-    found.spans = reader.spans.done(_rebase(found))
+    found.spans = reader.spans.done(launched, _rebase(found))
     if sum(level == "gc" for level, _ in reader.calls) > 1:  # the collector's own events count its frames too
         reader.calls.pop(COLLECTOR_FRAME, None)
     found.calls = [

@@ -27,6 +27,7 @@ from recommender.diagnosis.ledger.reasons import (
     has_runtime_calls,
 )
 from recommender.diagnosis.rank.collectives import LOCAL
+from recommender.diagnosis.rank.view import in_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -70,7 +71,11 @@ def facts_of(profile: Profile, ranks: set[int | None]) -> Mapping[str, OperatorF
     found: dict[str, OperatorFacts] = {}
     chosen = [rank for rank in profile.ranks if rank.rank in ranks and rank.steps]
     runs = sum(len(rank.steps) for rank in chosen)
-    with_kernels = [(rank.kernels, len(rank.steps)) for rank in chosen if rank.kernels is not None]
+    with_kernels = [
+        (rank.kernels.where(in_steps(rank, rank.kernels)), len(rank.steps))
+        for rank in chosen
+        if rank.kernels is not None
+    ]
     for kernels, _ in with_kernels:
         _add_kernels(found, kernels, sum(steps for _, steps in with_kernels))
     moved: dict[str, list[tuple[str, float, float]]] = {}

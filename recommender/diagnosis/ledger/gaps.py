@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.host_spans import LEAST_US, STEP
+from ingest.profiles.facts.host_spans import LEAST_US, OPERATOR, STEP
 from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, LAUNCH, STOPS, UNSEEN_HOST
 from recommender.diagnosis.rank.host_calls import (
@@ -16,6 +16,7 @@ from recommender.diagnosis.rank.host_calls import (
     LAUNCHES,
     LOADS,
     RUNTIME,
+    SYNCHRONISING,
     USUAL_LAUNCH_US,
     WAITS,
     calls_of,
@@ -39,6 +40,10 @@ RECURS = 2.0
 """Times of the lower quarter of steps that a wait of every step takes at most. Assumed."""
 ALONE, APART = 0.8, 4.0
 """Part of a step's stops that one makes, and times of the usual longest stop that it lasts. Assumed."""
+LATE_US = 5.0
+"""A gap that is longer is no switch between two kernels: a launch takes some 5 µs at least."""
+CLOSE = 64
+"""Launches between two waits for which the host never gets ahead: those of a layer or two. Assumed."""
 SLOW_LAUNCHES = 2.0
 """Gap behind a launch in launches of mean length: the next one begins when the one before has returned."""
 
@@ -93,12 +98,23 @@ def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = mat
     stops = np.where(_stops(long, rest, steps), rest, 0.0)
     times[STOPS], rest = stops, _by_step(long, rest - stops, steps)
     found = {reason: _by_step(long, us, steps) for reason, us in times.items()}
-    launching = found.get(LAUNCH, 0.0) + _by_step(gaps, np.where(short, gaps.length_us, 0.0), steps)
+    brief = gaps.where(short)
+    held = (
+        np.zeros(len(brief.length_us))
+        if spans is None
+        else np.where(_held_up(brief, spans), brief.length_us, 0)
+    )
+    if held.any():
+        found[WAITS] = found.get(WAITS, 0.0) + _by_step(brief, held, steps)
+    launching = found.get(LAUNCH, 0.0) + _by_step(brief, brief.length_us - held, steps)
     # What a launch takes beyond a usual one is the host's: no fewer kernels would end it.
     found[LAUNCH] = launching * min(1.0, USUAL_LAUNCH_US / max(launch_us(rank.calls), 1e-9))
     rest = rest + launching - found[LAUNCH]
     has_runtime = any(call.level in RUNTIME for call in rank.calls)
     found[HOST if has_runtime else UNSEEN_HOST] = rest
+    if spans is not None and len(spans.launches_ns):
+        late = np.where(gaps.length_us > LATE_US, gaps.length_us, 0.0)
+        _charge_stalls(found, spans, _by_step(gaps, late, steps))
     return {reason: us for reason, us in found.items() if us.any()}
 
 
@@ -125,16 +141,22 @@ def _covered(gaps: Gaps, spans: HostSpans) -> dict[str, Floats]:
     has_mark = np.append(marks, np.iinfo(np.int64).max)[place] < end
     at = np.where(has_mark, np.append(marks, 0)[place], begin)
     is_first = has_mark | (gaps.place < 0) | (np.searchsorted(loads, begin) < np.searchsorted(loads, end))
+    if len(marks) and len(spans.launches_ns):  # the device was still at work for the step before at the mark
+        begun = np.append(marks, 0)[np.searchsorted(marks, begin, side="right") - 1]
+        first = np.append(spans.launches_ns, 0)[np.searchsorted(spans.launches_ns, begun)]
+        is_first |= (first > begin) & (first < end) & (begun <= begin)
     before_mark = (at - begin) / 1e3 - overlap_us(begin, at, *taken)
     found[AFTER] = np.where(gaps.place > 0, rest, np.where(has_mark, np.clip(before_mark, 0.0, rest), 0.0))
     found[BEFORE] = np.where(is_first, rest - found[AFTER], 0.0)
     rest = np.where(is_first | (gaps.place > 0), 0.0, rest)
     waits = spans.of(lambda level, name: reason_of(level, name) == WAITS)
     longest_us = (waits[1] - waits[0]).max(initial=0) / 1e3
-    behind = _behind(begin, *waits) & (rest <= longest_us)
+    behind = (_behind(begin, *waits) & (rest <= longest_us)) | _held_up(gaps, spans)
     found[WAITS] = found[WAITS] + np.where(behind, rest, 0.0)
     rest = np.where(behind, 0.0, rest)
-    launches = spans.of(lambda level, name: level in RUNTIME and any(part in name for part in LAUNCHES))
+    launches = spans.of(
+        lambda level, name: level == OPERATOR or (level in RUNTIME and any(part in name for part in LAUNCHES))
+    )
     launching = overlap_us(begin, end, *union(*launches)) >= rest / 2
     found[LAUNCH] = np.where(launching, rest, 0.0)
     found[HOST] = np.where(launching, 0.0, rest)
@@ -149,6 +171,53 @@ def _behind(begin: Integers, start: Integers, end: Integers) -> Mask:
     last = np.searchsorted(start, begin + near, side="right") - 1
     reaches = np.maximum.accumulate(end)[np.maximum(last, 0)]
     return np.asarray((last >= 0) & (reaches >= begin - near), np.bool_)
+
+
+def _charge_stalls(found: dict[str, Floats], spans: HostSpans, late_us: Floats) -> None:
+    """Charge what stops the host with the gaps behind launches that would be none if it had run ahead.
+
+    A host that loses time before its first launch hands over the whole step late: launches then come one by
+    one to a device that has nothing left, though they take no longer than the work does. Without the stop
+    the host is earlier by its length: so much of these gaps is due to it, and no more.
+    """
+    marks = sorted(
+        set(zip(*(ends.tolist() for ends in spans.of(lambda level, _: level == STEP)), strict=True))
+    )
+    if len(marks) != len(late_us):
+        return
+    start, end = np.array(marks, np.int64).T
+    first = np.append(spans.launches_ns, 0)[np.searchsorted(spans.launches_ns, start)]
+    first = np.clip(first, start, end)
+    stops = {BEFORE: (first - start) / 1e3}
+    taken = spans.of(lambda level, name: level == OPERATOR or bool(reason_of(level, name)))
+    stops[BEFORE] -= overlap_us(start, first, *union(*taken))
+    for reason in CALLED:
+        mine = spans.of(lambda level, name, reason=reason: reason_of(level, name) == reason)  # type: ignore[misc]  # bound now
+        stops[reason] = overlap_us(start, end, *union(*mine))
+    more = {reason: np.maximum(0.0, us - found.get(reason, 0.0)) for reason, us in stops.items()}
+    total = sum(more.values())
+    late = np.minimum(found[LAUNCH], late_us)
+    part = np.minimum(1.0, np.divide(late, total, out=np.zeros(len(start)), where=total > 0))
+    for reason, us in more.items():
+        found[reason] = found.get(reason, 0.0) + us * part
+    found[LAUNCH] = found[LAUNCH] - total * part
+
+
+def _held_up(gaps: Gaps, spans: HostSpans) -> Mask:
+    """Gaps between waits of a step so close that the host cannot run ahead between them, shape (g,)."""
+    start, end = spans.of(
+        lambda level, name: level in RUNTIME and any(part in name for part in SYNCHRONISING)
+    )
+    if len(start) < 2 or not len(spans.launches_ns):
+        return np.zeros(len(gaps.start_ns), np.bool_)
+    last = np.searchsorted(end, gaps.start_ns + np.rint(gaps.length_us * 1e3).astype(np.int64)) - 1
+    marks = np.sort(spans.of(lambda level, _: level == STEP)[0])
+    launches, ends = (
+        np.searchsorted(times, start[1:]) - np.searchsorted(times, end[:-1])
+        for times in (spans.launches_ns, marks)
+    )
+    is_close = np.append((launches <= CLOSE) & (ends == 0), [False, False])  # nor at either end
+    return np.asarray(is_close[last] & (gaps.place == 0), np.bool_)
 
 
 def _stops(gaps: Gaps, us: Floats, steps: int) -> Mask:

@@ -18,6 +18,7 @@ from recommender.diagnosis.rank.host_calls import (
     ALLOCATES,
     COLLECTS,
     COMPILES,
+    COMPUTES,
     ITEM,
     LOADS,
     SAVES,
@@ -46,6 +47,7 @@ NODES = {
     SAVES: "checkpoint-stall",
     COMPILES: "operator-compilation-latency",
     ALLOCATES: "memory-allocation-stall",
+    COMPUTES: "code-high-latency-function",
     WAITS: "host-device-synchronisation",
     LAUNCH: "kernel-launch-overhead",
 }
@@ -82,6 +84,8 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
     for reason, node in NODES.items():
         calls = calls_of(view.rank.calls, reason)
         by_place = PLACED.get(reason, "")
+        if recorded and not _copies_back(view):  # who saves a state copies it to the host
+            by_place = {SAVES: "", COMPUTES: AFTER}.get(reason, by_place)
         placed = view.gap_us.get(by_place, 0.0) if trains(view.rank) or (calls and reason == LOADS) else 0.0
         lost = view.gap_us.get(reason, 0.0) + placed
         looked = reason == LAUNCH and isinstance(view, KernelView) and _has_starts(view.kernels)
@@ -127,10 +131,14 @@ def _says(view: View, reason: str, placed_us: float) -> str:
     parts = []
     if us > 0:
         count = sum(call.count for call in calls)
-        told = f" ({name[:60]}; {count} calls take {spent_us(calls, reason) / 1e3:.1f} ms)" if name else ""
+        many = f"; {count} calls take {spent_us(calls, reason) / 1e3:.1f} ms" if count else ""
+        told = f" ({name[:60]}{many})" if name else ""
         parts.append(f"{us / 1e3:.2f} ms of gaps: {reason}{told}")
     if placed_us > 0:
-        parts.append(f"{placed_us / 1e3:.2f} ms of gaps: {PLACED[reason]}, and no call explains them")
+        why = "and no call explains them"
+        if reason == COMPUTES:
+            why = "without a call or a copy: Python's own work, such as a collection of garbage"
+        parts.append(f"{placed_us / 1e3:.2f} ms of gaps: {PLACED.get(reason, AFTER)}, {why}")
     if (
         reason == ALLOCATES
         and us > 0
@@ -206,6 +214,17 @@ def _dynamic(view: View, free: float) -> Iterator[SoftEvidence]:
     )
 
 
+def _copies_back(view: View) -> bool:
+    """True if anything was copied from the device to the host."""
+    kernels = view.rank.kernels
+    return kernels is not None and bool(_back(kernels).any())
+
+
+def _back(kernels: Kernels) -> Mask:
+    name = kernels.texts["name"]
+    return kernels.is_copy & name.where("DtoH" in label or "Device -> " in label for label in name.labels)
+
+
 _WITHIN = re.compile(r"Memset|Memcpy (?:DtoD|PtoP)")
 """Copies of a GPU that stay on the device, or go to another one, as traces name them."""
 
@@ -232,8 +251,7 @@ def _copies(view: View) -> Iterator[SoftEvidence]:
         return
     within = _within(kernels)
     bare = kernels.duration_us * exclusive_shares(kernels)
-    name = kernels.texts["name"]
-    back = kernels.is_copy & name.where("DtoH" in label or "Device -> " in label for label in name.labels)
+    back = _back(kernels)
     for node, copies, where in (
         ("host-to-device-copy", kernels.is_copy & ~within & ~back, "between host and device"),
         ("device-to-host-copies", back, "from the device to the host"),

@@ -111,22 +111,23 @@ def _data_movement(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
 
 
 def _precision(view: KernelView) -> Iterator[SoftEvidence]:
-    """Matrix products in 32 bit. Losses, norms and softmax are left alone: they need it."""
+    """Matrix products in 32 bit, and what is in 64. Losses, norms and softmax need no more than 32."""
     kernels = view.kernels
     types = kernels.texts["input_types"]
     wide = types.where(
         bool(label) and all(t.strip().upper() in _WIDE_TYPES for t in label.split(";")[:2])
         for label in types.labels
     )
-    there = of_kind(kernels, PRODUCTS) & wide
+    double = types.where("DOUBLE" in label.upper().split(";")[:2] for label in types.labels)
+    there = (of_kind(kernels, PRODUCTS) & wide) | (double & ~kernels.is_aicpu)
     lost = np.where(there, kernels.duration_us * view.exclusive * HALF, 0.0)
     share = float(np.nansum(kernels.duration_us[there])) / view.total_us
+    which = "operators in 64 bit" if (double & there).any() else "matrix products in 32 bit"
     yield kernel_evidence(
         view,
         "precision-excess",
         lost,
-        f"matrix products in 32 bit, {share:.0%} of the step: "
-        f"{view.costliest(lost)} could go at half the width",
+        f"{which}, {share:.0%} of the step: {view.costliest(lost)} could go at half the width",
         MetricReading(metric="high_precision_share", value=share, unit="1"),
         level=float(there.mean()),
     )

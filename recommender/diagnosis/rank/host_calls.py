@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingest.profiles.facts.host_spans import HOST_OPERATOR
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -32,9 +34,10 @@ RUNTIME = frozenset({"acl", "runtime", "node", "model"})
 
 COLLECTS, LOADS, SAVES = "garbage collection", "waits for training data", "writes a checkpoint"
 COMPILES, ALLOCATES, WAITS = "compiles operators", "allocates device memory", "synchronising calls"
-CALLED = (COLLECTS, LOADS, SAVES, COMPILES, ALLOCATES, WAITS)
+COMPUTES = "operators on the host"
+CALLED = (COLLECTS, LOADS, SAVES, COMPILES, ALLOCATES, COMPUTES, WAITS)
 """Reasons of gaps that calls of the host tell, the surest first."""
-_OF_LEVEL = {"gc": COLLECTS, "loader": LOADS, "save": SAVES}
+_OF_LEVEL = {"gc": COLLECTS, "loader": LOADS, "save": SAVES, HOST_OPERATOR: COMPUTES}
 
 
 def reason_of(level: str, name: str) -> str:

@@ -117,7 +117,7 @@ class KernelView(View):
         if self.compared is not None:
             return self.compared.exclusive
         kernels = self.rank.kernels
-        return np.zeros(0) if kernels is None else exclusive_shares(kernels)[kernels.is_compute]
+        return np.zeros(0) if kernels is None else exclusive_shares(kernels)[_is_counted(self.rank, kernels)]
 
     @property
     def is_new(self) -> Mask:
@@ -164,9 +164,24 @@ class KernelView(View):
         return ", ".join(f"{label.labels[i] or '?'} {sums[i] / 1e3:.2f} ms" for i in worst)
 
 
+def in_steps(rank: Rank, kernels: Kernels) -> Mask:
+    """Kernels of the steps that count, shape (n,); all where kernels name none of them.
+
+    A trace also holds what was launched before its first step: a device is behind its host.
+    """
+    names, column = {step.step for step in rank.steps} - {""}, kernels.texts["step"]
+    if not names & set(column.labels):
+        return np.ones(len(kernels), np.bool_)
+    return column.where(label in names for label in column.labels)
+
+
+def _is_counted(rank: Rank, kernels: Kernels) -> Mask:
+    return kernels.is_compute & in_steps(rank, kernels)
+
+
 def view_of(rank: Rank) -> View:
     """The view of a rank: a :class:`KernelView` where compute kernels were collected."""
-    kernels = None if rank.kernels is None else rank.kernels.where(rank.kernels.is_compute)
+    kernels = None if rank.kernels is None else rank.kernels.where(_is_counted(rank, rank.kernels))
     return KernelView(rank=rank, kernels=kernels) if kernels else View(rank=rank)
 
 
