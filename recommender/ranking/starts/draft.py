@@ -9,6 +9,7 @@ from kg.terms.dialects import statement
 from kg.terms.purposes import QUANTISATION, plain_key
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
 from recommender.ranking.starts.recipes.agreement import agreed_settings
+from recommender.ranking.starts.recipes.kin import kin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,16 +95,17 @@ class StartDraft:
         """The recipes that say something of the layout.
 
         Those whose weights have another width weigh less. Adapters need little of the memory that full
-        training divides, so recipes of the one are silent about the other.
+        training divides, so recipes of the one are silent about the other; so are those of other programs.
         """
         is_quantised = self.value(QUANTISATION) is not None
+        has_kin = bool(kin_of(self.situation.framework.id))
         is_adapted = bool(self.question and self.question.settings.get("lora_rank"))
         return [
             one
             if quantises(one.recipe) == is_quantised
             else replace(one, weight=one.weight * OTHER_PRECISION)
             for one in self.weighed
-            if trains_adapters(one.recipe) == is_adapted
+            if trains_adapters(one.recipe) == is_adapted and (one.recipe.layout or not has_kin)
         ]
 
     def value(self, plain: str) -> str | None:

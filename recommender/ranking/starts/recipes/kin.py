@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Authority, RecipeSetting
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import show
+from kg.nouns.values import Settings, show
 from kg.terms.dialects import spelt
 from kg.terms.meanings import meaning_of, settings_of, table
 from kg.terms.purposes import plain_key
@@ -30,12 +30,17 @@ def kin_of(program: str) -> tuple[str, ...]:
 
 
 def in_words_of(program: str, recipes: Iterable[Recipe]) -> Iterator[Recipe]:
-    """Recipes as another program is told them; what that has no word for is left out."""
+    """Recipes as another program is told them; what that has no word for is left out, and how they divide.
+
+    What else a program does with its devices differs: with the layouts of its kin fewer starts are as its
+    own recipes have them (``benchmarks.answers.recipes``), with their settings more.
+    """
     for recipe in recipes:
         if recipe.framework == program:
             yield recipe
         elif settings := tuple(_spelt(program, recipe)):
-            yield replace(recipe, framework=program, authority=Authority.THIRD_PARTY, settings=settings)
+            told = replace(recipe, framework=program, layout=Settings(), settings=settings)
+            yield replace(told, authority=Authority.THIRD_PARTY)
 
 
 def _spelt(program: str, recipe: Recipe) -> Iterator[RecipeSetting]:

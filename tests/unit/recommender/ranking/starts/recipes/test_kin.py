@@ -5,6 +5,7 @@ import pytest
 from kg.nouns.entities import Source
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings
 from recommender.ranking.starts.recipes.kin import in_words_of, kin_of
 
 
@@ -21,6 +22,7 @@ def recipe(framework: str, *flags: tuple[str, str]) -> Recipe:
         hardware="ascend-910b3",
         reported_hardware="910B3",
         devices=8,
+        layout=Settings({"tp": 8}),
         authority=Authority.VENDOR_EXAMPLE,
         settings=tuple(settings),
         source=Source(title="t", url="https://example.org/r"),
@@ -34,7 +36,7 @@ def test_flags_become_the_fields_that_are_named_after_them(program: str) -> None
     [kin] = kin_of(program)
     told, *rest = in_words_of(program, [recipe(kin, *flags), recipe(program)])
     assert rest == [recipe(program)]
-    assert (told.framework, told.authority) == (program, Authority.THIRD_PARTY)
+    assert (told.framework, told.authority, dict(told.layout)) == (program, Authority.THIRD_PARTY, {})
     values = {item.key: item.value for item in told.settings}
     assert values == {
         "TASK_QUEUE_ENABLE": "2",
