@@ -252,9 +252,10 @@ def test_a_problem_that_was_added_before_its_rows_keeps_its_key(store: TrialStor
 def test_as_many_rows_as_asked_for_come_back_those_of_its_own_metric_first(store: TrialStore) -> None:
     asked = problem()
     power = Measurement(metric="power", unit="W", value=300.0)
-    store.add(1, asked, [trial(1, 1.0), trial(2, 2.0), replace(trial(3, 3.0), measurement=power)])
+    others = [replace(trial(block, 3.0), measurement=power) for block in (3, 4)]
+    store.add(1, asked, [trial(1, 1.0), trial(2, 2.0), *others])
     metrics = [item.measurement.metric for item in store.rows(asked.id)]
-    assert metrics == [asked.objective.metric] * 2 + ["power"]
-    for limit in range(5):
+    assert metrics == [asked.objective.metric] * 2 + ["power"] * 2
+    for limit in range(6):
         assert [item.measurement.metric for item in store.rows(asked.id, limit)] == metrics[:limit]
     assert store.rows("nobody") == []
