@@ -143,8 +143,10 @@ class CalibratedOperator:
 
     def constants_on(self, device: Device) -> Mapping[str, float]:
         """The constants with the fixed cost of a call, and of products their stream, on such a device."""
-        if device.ascend or "launch_us" not in self.constants:
+        if device.ascend or "launch_us" not in self.constants or self.header.get("device") == device.id:
             return self.constants
+        if device.nvidia and (own := physics_of(f"nvidia.{self.kind.stem}")):
+            return {**self.constants, **own}
         launch = min(self.constants["launch_us"], self.kind.gpu_kernels * PHYSICS["gpu_kernel_us"])
         share = (
             {"memory_share": PHYSICS["gpu_memory_share"]}
@@ -167,9 +169,16 @@ class CalibratedOperator:
             raise InputError(f"{self.kind.stem} takes {', '.join(self.kind.columns)}")
         unique, where = _distinct(x)
         time, features = self.kind.analytic(device, unique, self.constants_on(device))
-        if self.kind.stem == "collective" or (device.ascend and not device.joint):
+        if self.kind.stem == "collective" or self._was_measured_on(device):
             time = time * np.exp(self.residual.predict(features))
         return np.asarray(time[where], dtype=np.float64)
+
+    def _was_measured_on(self, device: Device) -> bool:
+        """Whether the residual is of a device: Ascend's split cores share one, any other has its own."""
+        measured = str(self.header.get("device", ""))
+        if measured in {"", reference_device().id}:
+            return device.ascend and not device.joint
+        return measured == device.id
 
 
 def _distinct(x: Floats) -> tuple[Floats, NDArray[np.intp]]:

@@ -54,7 +54,7 @@ TRAINING: Mapping[str, float | str] = MappingProxyType(
         "samples_per_s_loaded": 0, "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "layout": "native", "lora_rank": 0, "frozen_bits": 16,
         "optimizer_kind": "adam",
-        "loss_kind": "inplace", "pure_bf16": 0, "etp": 0, "recompute_layers": 0,
+        "loss_kind": "inplace", "pure_bf16": 0, "autocast": 0, "etp": 0, "recompute_layers": 0,
     }
 )  # fmt: skip
 """Settings of a training step and their defaults; 0 means: follows from the others."""

@@ -30,9 +30,12 @@ def adapter_parameters(model: ModelSizes, rank: Floats) -> Floats:
 
 def adapter_kernels(model: ModelSizes, s: Columns, redo: Floats) -> Floats:
     """Kernels of the adapters of one block in a step; 0 without adapters."""
-    count = len(_products(model)) * (
+    products = _products(model)
+    count = len(products) * (
         PHYSICS["adapter_forward_kernels"] * (1 + redo) + PHYSICS["adapter_backward_kernels"]
     )
+    each = PHYSICS["peft_kernels"] * (1 + redo) + PHYSICS["peft_backward_kernels"]
+    count = np.where(s["autocast"] > 0, sum(_parts(model)) * each, count)
     return np.where(s["lora_rank"] > 0, count, 0.0)
 
 
@@ -52,8 +55,18 @@ def adapters_us(device: Device, model: ModelSizes, tokens: Floats, s: Columns, r
     """
     inputs, outputs = (sum(ends) for ends in zip(*_products(model), strict=True))
     width = (1 + redo) * (inputs + 4 * outputs) + 5 * inputs + 2 * outputs
+    # PEFT has an adapter for each matrix, casts its input to float32 and back, and scales what it gives
+    apart = sum(size * parts for (size, _), parts in zip(_products(model), _parts(model), strict=True))
+    peft = (1 + redo) * (7 * apart + 6 * outputs) + 11 * apart + 4 * outputs
+    width = np.where(s["autocast"] > 0, peft, width)
     moved = tokens * width / s["tensor_parallel"] * 2
     return np.where(s["lora_rank"] > 0, stream_us(device, moved, adapter_kernels(model, s, redo)), 0.0)
+
+
+def _parts(model: ModelSizes) -> list[float]:
+    """Matrices that each of the products of a block joins."""
+    attention = [1.0] * 4 if model.query_size else [3.0, 1.0]
+    return [*attention, *([model.matrices - 1, 1.0] if len(_products(model)) > len(attention) else [])]
 
 
 def _products(model: ModelSizes) -> list[tuple[float, float]]:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
+PLAIN_MATRICES = 2
+"""Matrices of a feed-forward part without a gate."""
 POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
 """Standard deviations and weights of a three-point mean over the rows of an expert (Gauss-Hermite)."""
 
@@ -140,7 +142,9 @@ def forward(
         return mean_block([count / model.layers for count, _ in kinds], works)
     model = next(block for _, block in kinds)
     split = settings["tensor_parallel"]
-    fused = settings["fused_ops"]
+    eager, is_cast = _eager(settings, tokens)
+    # LayerNorm and GELU are kernels of PyTorch
+    fused = np.maximum(settings["fused_ops"], eager & (model.matrices <= PLAIN_MATRICES))
     query = model.heads * model.head_size / split
     keys = np.maximum(2 * model.kv_heads * model.head_size / split, 2 * model.head_size)
     calls = block_products(operators, device, model, tokens, settings, query=query, keys=keys)
@@ -177,7 +181,10 @@ def forward(
     active_inner = model.expert_inner * model.shared / split if model.experts else model.inner / split
     passes = np.where(fused > 0, 2.0 * model.matrices, 2.0 * model.matrices + 4.0)
     epilogue = 0.5 if device.joint else 1.0  # a joint core applies the activation before it writes
-    moved = tokens * (norms + residual + rotary + active_inner * passes * epilogue)
+    # what enters and leaves norms is float32 under autocast
+    moved = tokens * (
+        np.where(is_cast, 2.0, 1.0) * (norms + residual) + rotary + active_inner * passes * epilogue
+    )
     moved = moved + tokens * model.is_linear * linear_attention.moved_bytes(model) / split
     kernels = np.where(fused > 0, PHYSICS["fused_kernels"], PHYSICS["unfused_kernels"]) + more_kernels(
         model, settings
@@ -191,7 +198,7 @@ def forward(
         vector = np.maximum(
             vector, small * (PHYSICS["small_kernel_us"] if device.ascend else PHYSICS["gpu_kernel_us"])
         )
-    kernels = kernels + _looped_kernels(model, settings)
+    kernels = _eager_kernels(model, kernels, eager, is_cast) + _looped_kernels(model, settings)
     kernels = kernels + PHYSICS["linear_prefill_kernels"] * model.is_linear * (phase == "prefill")
     stems = [f"attention_{phase}", *(["moe_bf16"] if model.experts else [])]
     launching = sum(one.count for one in calls) * _launch(operators, device, "matmul_bf16")
@@ -242,6 +249,21 @@ def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     more = more + PHYSICS["sparse_kernels"] * model.is_indexed
     quantised = np.isin(settings["precision"], _QUANTISED) * PHYSICS["quantised_kernels"]
     return np.asarray(more + PHYSICS["expert_kernels"] * bool(model.experts) + quantised, dtype=np.float64)
+
+
+def _eager(settings: Mapping[str, Floats], tokens: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether PyTorch runs a block op by op, and whether it casts weights in float32 for each product."""
+    eager = settings.get("autocast", np.zeros_like(tokens)) > 0
+    return eager, eager & (settings.get("pure_bf16", np.zeros_like(tokens)) == 0)
+
+
+def _eager_kernels(
+    model: ModelSizes, kernels: Floats, eager: NDArray[np.bool_], is_cast: NDArray[np.bool_]
+) -> Floats:
+    """Kernels of a block where PyTorch runs it op by op, under autocast or not; else those that are given."""
+    gated = model.matrices > PLAIN_MATRICES
+    least = PHYSICS["eager_kernels" if gated else "eager_plain_kernels"]
+    return np.where(eager, np.maximum(kernels, least) + PHYSICS["autocast_kernels"] * is_cast, kernels)
 
 
 def _looped_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:

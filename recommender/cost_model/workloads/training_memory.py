@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
+GATED = 3
+"""Matrices of a gated feed-forward part, whose blocks have norms that PyTorch computes in steps."""
 
 
 def recomputed(model: ModelSizes, s: Columns) -> Floats:
@@ -54,8 +56,11 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
     """
     tp = s["tensor_parallel"]
     along = np.where(s["sequence_parallel"] > 0, tp, 1.0)
+    is_wide = s["precision"] == CHOICES["precision"].index("fp32")
+    is_cast = (s["autocast"] > 0) & (s["pure_bf16"] == 0) & ~is_wide
+    wide_share = np.where(is_wide, 2.0, 1.0)
     if recompute == "full":
-        return np.asarray(2 * tokens * model.hidden / along)
+        return np.asarray(np.where(is_cast | is_wide, 4, 2) * tokens * model.hidden / along)
     widths = [
         count / model.layers * np.array([*_attention_widths(block), *_inner_widths(block)])
         for count, block in blocks_of(model)
@@ -64,7 +69,7 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
     experts = routed / np.where(s["etp"] > 0, s["etp"], np.where(s["expert_parallel"] > 1, 1.0, tp))
     if recompute == "products":
         products = 2 * (attention + made + inner + model.hidden) / tp / 2 + experts / 2
-        return np.asarray(tokens * (2 * model.hidden / along + products))
+        return np.asarray(wide_share * tokens * (2 * model.hidden / along + products))
     # the masks of dropout are of encoders: decoders of today have none
     wide = (8 + 2 * (not model.causal)) * model.hidden / along + 2 * (attention + made) / tp
     wide = wide + 2 * model.matrices / (model.matrices - 1) * inner / tp + experts
@@ -72,10 +77,12 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
         PHYSICS["unfused_norm_bytes"] * model.hidden / along
         + PHYSICS["unfused_activation_bytes"] * inner / (model.matrices - 1) / tp
     )
-    wide = wide + np.where(s["fused_ops"] > 0, 0.0, kept)
+    plain = (s["autocast"] > 0) & (model.matrices < GATED)  # LayerNorm and GELU are kernels of PyTorch
+    wide = wide + np.where((s["fused_ops"] > 0) | plain, 0.0, kept)
+    wide = wide + np.where(is_cast, PHYSICS["autocast_bytes"] * model.hidden / along, 0.0)
     scored = (s["flash_attention"] > 0) | (s["recompute"] > 0)
     scores = np.where(scored, 0.0, 5 * model.heads * s["seq_len"] / tp)
-    return np.asarray(tokens * (wide + scores))
+    return np.asarray(wide_share * tokens * (wide + scores))
 
 
 def _attention_widths(model: ModelSizes) -> tuple[float, float]:
@@ -115,7 +122,9 @@ def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool 
     states = np.where(pure, narrow, wide + PHYSICS["master_bytes"]) * spread(model, s, stage=1)
     gradients = PHYSICS["gradient_bytes"] * np.where(pure, 0.5, 1.0) * spread(model, s, stage=2)
     # PyTorch makes gradients while activations go, Megatron and DeepSpeed have a buffer for them
-    gradients = np.where(pure & (count <= 1), np.maximum(gradients - activations, 0.0), gradients)
+    gradients = np.where(
+        (pure | (s["autocast"] > 0)) & (count <= 1), np.maximum(gradients - activations, 0.0), gradients
+    )
     # offloaded states take the gradients along where replicas share them (ZeRO-Offload)
     return {
         "weights": _weights(model, s, ranks),
@@ -146,7 +155,7 @@ def _weights(model: ModelSizes, s: Columns, ranks: Floats) -> Floats:
 
 
 def _activations(model: ModelSizes, s: Columns, tokens: Floats, count: Floats) -> Floats:
-    """What blocks and loss keep: of the blocks computed again one at a time, of those offloaded two."""
+    """What blocks and loss keep: of blocks computed again one, the loss gone; of those offloaded two."""
     pp, chunks = s["pipeline_parallel"], s["virtual_stages"]
     one = layer_activation(model, s, tokens)
     kept, again = one, np.zeros_like(tokens)
@@ -157,6 +166,8 @@ def _activations(model: ModelSizes, s: Columns, tokens: Floats, count: Floats) -
         again = np.where(chosen, one, again)
     alive = np.minimum(pp * np.where(chunks > 1, 1 + (pp - 1) / (pp * chunks), 1.0), np.maximum(count, 1))
     away = s["offload"] == CHOICES["offload"].index("activations")
-    held = np.where(away, 2 * kept, kept * stage_layers(model, s) * alive) + again
-    logit_bytes = physics_by_place("logit_bytes", s["loss_kind"])
-    return np.asarray(held + tokens * model.vocabulary / s["tensor_parallel"] * logit_bytes)
+    held = np.where(away, 2 * kept, kept * stage_layers(model, s) * alive)
+    logits = (
+        tokens * model.vocabulary / s["tensor_parallel"] * physics_by_place("logit_bytes", s["loss_kind"])
+    )
+    return np.asarray(held + np.maximum(again, logits))  # blocks run again once the loss is gone
