@@ -97,10 +97,9 @@ def recipe_rows(folder: Path, run: harness.Run, workspace: Workspace) -> Iterato
     for row in [row for row in asked if row["group"] in drawn][:: 5 if run.quick else 1]:
         truth = degrees_of(row)
         words = " x ".join(f"{name.upper()} {size}" for name, size in truth.items() if size > 1)
-        name = (
-            f"{row['model']}, {row['phase']}, {row['devices']} x {row['hardware_node']}, {row['framework']}"
-        )
-        plain = Row(name=name, theirs=words or "one device", source=row["source"])
+        name = "{model}, {phase}, {devices} x {hardware_node}, {framework}".format_map(row)
+        words = words or ("one device" if row["devices"] == 1 else "no division stated")
+        plain = Row(name=name, theirs=words, source=row["source"])
         try:
             planned = bench.plan(bench.problem(row), bench.withheld(row))
         except TuningError as fault:
