@@ -191,7 +191,7 @@ def _charge_stalls(found: dict[str, Floats], spans: HostSpans, late_us: Floats) 
     stops = {BEFORE: (first - start) / 1e3}
     taken = spans.of(lambda level, name: level == OPERATOR or bool(reason_of(level, name)))
     stops[BEFORE] -= overlap_us(start, first, *union(*taken))
-    for reason in CALLED:
+    for reason in CALLED[:-1]:
         mine = spans.of(lambda level, name, reason=reason: reason_of(level, name) == reason)  # type: ignore[misc]  # bound now
         stops[reason] = overlap_us(start, end, *union(*mine))
     more = {reason: np.maximum(0.0, us - found.get(reason, 0.0)) for reason, us in stops.items()}
