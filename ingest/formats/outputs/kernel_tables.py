@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Case
 
 _LONGEST = 1 << 16
+_DURATION = "Duration"
+"""What the details page of Nsight Compute calls the time of a kernel."""
 _PREFIX = re.compile(r"^\s*(?:\[\d+\]:?\s*)?")
 """What hipblaslt-bench prints before a header: the number of the device."""
 _FORMAT = re.compile(r"(?P<name>\w+?)(?:_r)?(?::\w+)?")
@@ -119,6 +121,8 @@ def _read(content: Content, records: Records) -> Iterator[Case | Fault]:
             continue
         after = {name: text for one in table.after for name, text in _groups(one, line).items()}
         cells = _cells(line)
+        if table.long and set(table.long) <= set(header[: len(cells)]):
+            cells += [""] * (len(header) - len(cells))  # Nsight Compute ends a row with its last value
         if after:
             row |= after if row else {}
         elif len(cells) == len(header) and not cells[0]:
@@ -129,6 +133,7 @@ def _read(content: Content, records: Records) -> Iterator[Case | Fault]:
             if row.get(table.long[0]) != key:
                 yield from _cases(table, row, place, device, content, records)
                 row, place = one, f"line {number}"
+            name = table.time[0] if name == _DURATION else name
             row |= {name: value, f"{name} unit": symbol}
         elif len(cells) == len(header):
             yield from _cases(table, row, place, device, content, records)

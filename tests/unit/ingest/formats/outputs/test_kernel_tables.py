@@ -102,6 +102,12 @@ def test_a_table_without_hardware_says_what_is_missing(tmp_path: Path, names: Na
 "0","127.0.0.1","add(int, float*)","(128, 1, 1)","(64, 1, 1)","8.0","dram__bytes.sum","byte","9"
 "1","127.0.0.1","sgemm_nn","(128, 1, 1)","(64, 8, 1)","8.0","gpu__time_duration.sum","us","1,020.416"
 """,
+        # the details page of 2025.3: rows of metrics end with their value, those of rules go on
+        """"ID","Host Name","Kernel Name","Block Size","Grid Size","CC","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name","Rule Type"
+"0","127.0.0.1","add(int, float*)","(128, 1, 1)","(64, 1, 1)","9.0","GPU Speed Of Light Throughput","Duration","us","120.416"
+"0","127.0.0.1","add(int, float*)","(128, 1, 1)","(64, 1, 1)","9.0","SpeedOfLight","","","","SOLBottleneck","OPT"
+"1","127.0.0.1","sgemm_nn","(128, 1, 1)","(64, 8, 1)","9.0","GPU Speed Of Light Throughput","Duration","ms","1.020416"
+""",
     ],
 )
 def test_nsight_compute_has_a_kernel_or_a_metric_of_it_in_each_row(
