@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.program import program_signs
 from ingest.questions.smi import read_smi
 from kg.errors import InputError
 from recommender.applicability.framework import LIBRARY
@@ -83,5 +84,7 @@ def _installed(frameworks: Sequence[Framework]) -> tuple[str, str]:
     held = [item for item in frameworks if item.id in releases and item.id != LIBRARY]
     if not held:
         return "", ""
-    top = max(held, key=lambda item: (sum(item.reads(other.id) for other in held), item.id))
+    # of those that nothing tells apart, one that is launched and no language of kernels
+    launched = program_signs()
+    top = max(held, key=lambda one: (sum(one.reads(other.id) for other in held), one.id in launched, one.id))
     return top.id, releases[top.id].partition("+")[0]

@@ -46,3 +46,9 @@ def test_the_framework_that_runs_on_the_others_is_the_one(shipped: Workspace) ->
     made = machine_facts(shipped.names, known)
     assert made.framework == "pytest"
     assert made.version == pytest.__version__
+
+
+def test_a_trainer_stands_before_a_language(shipped: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recommender.answers.this_machine.version", lambda name: "5.17.0+cu130")
+    made = machine_facts(shipped.names, [framework("transformers"), framework("triton")])
+    assert (made.framework, made.version) == ("transformers", "5.17.0")
