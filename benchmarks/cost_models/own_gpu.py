@@ -4,7 +4,7 @@
 
 Products and attention are timed as replays of a captured graph (elsewhere as calls, one after the other), with six
 copies of what is read in turn; training steps of networks with random weights need Transformers, and tell the most that
-was allocated. ``--tables`` keeps what was measured as files that ``tunegraph calibrate --hardware`` reads. The seed draws
+was allocated. ``--tables`` keeps what was measured, in the columns of ``tunegraph calibrate``. The seed draws
 the shapes, so that two weeks measure others. Without an accelerator the processor runs the short form, as a test.
 
 ``h100_operators`` is what the constants of NVIDIA's GPUs were fitted to: one H100 80GB HBM3 (SXM, 700 W, driver 580, CUDA
