@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 FOUR_BIT = "w4"
+_ALL_SHARED = 3
 _DEGREES = frozenset(DEGREES.values())
 _WHOLE = dict.fromkeys(_DEGREES - {"data_parallel"}, 1)
 _OF_START = frozenset({"micro_batch", "recompute", "zero_stage"})
@@ -235,9 +236,9 @@ def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str
     """
     framework, release = draft.situation.framework.id, draft.situation.framework.version
     own = replicated_by(framework, settings)
-    if own is None or "zero_stage" in settings:
+    least = 0.0 if own is None else float(str(own.get("zero_stage", 0)))
+    if own is None or "zero_stage" in settings or least == _ALL_SHARED:
         return ()
-    least = float(str(own.get("zero_stage", 0)))
     stages = [stage for stage in (2, 3) if stage > least and spelt("zero_stage", framework, release, stage)]
     return ({}, *({"zero_stage": float(stage), "pure_bf16": 0.0} for stage in stages))
 
