@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Self
 
 from kg.errors import WorkspaceError
-from kg.nouns.values import load_json
 
 _NETWORKED = re.compile(
     r"(fuse\.)?(9p|afs|beegfs|ceph|cifs|glusterfs|gpfs|juicefs|lustre|nfs4?|smb3|sshfs|wekafs)"
@@ -125,7 +124,7 @@ def is_held(path: Path) -> bool:
 def _holder(descriptor: int) -> str:
     """Describe the holder of the lock; it may not have written the file yet."""
     try:
-        about = load_json(os.pread(descriptor, 1 << 16, 0))
+        about = json.loads(os.pread(descriptor, 1 << 16, 0))
         return "`{command}` (process {pid} on {host}, since {since})".format(**about)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return "another process"
