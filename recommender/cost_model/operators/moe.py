@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 
 COLUMNS = ("num_tokens", "hidden", "intermediate", "num_experts", "topk", "ep_size", "local_experts")
 TILE = 128  # rows of a grouped-matmul tile
+GPU_TILE = 16  # the fewest of a kernel of GPUs, which is chosen by the mean rows (tl.dot; fused_moe of vLLM)
 
 PRIOR = physics_of("prior.moe")
 KERNELS = ((0,), (0, 1, 2))
@@ -54,11 +55,14 @@ def analytic(
     nominal = device.memory_bandwidth / 1e6
     rate = tokens * chosen / experts * imbalance
     active = local * (1 - (1 - chosen / experts) ** (tokens * imbalance))
-    tiles = local * np.maximum(_mean_tiles(rate), active / local)
+    tall = np.full_like(rate, TILE)
+    if not device.ascend:
+        tall = np.clip(2 ** np.ceil(np.log2(np.maximum(rate, 1.0))), GPU_TILE, TILE)
+    tiles = local * np.maximum(_mean_tiles(rate, tall), active / local)
     weight = 3 * hidden * inner * size
     stream = weight * (active + constants["again_share"] * (tiles - active))
     stream = stream / (nominal * constants["memory_share"])
-    compute = tiles * TILE * 6 * hidden * inner / (device.peak(short) / 1e6 * constants["efficiency"])
+    compute = tiles * tall * 6 * hidden * inner / (device.peak(short) / 1e6 * constants["efficiency"])
     routed = rate * local
     moved = routed * (hidden * 2 + inner * 6) / (nominal * constants["move_share"])
     unpermuted = gathered_us(device, tokens * chosen, hidden, constants)
@@ -99,13 +103,13 @@ def gathered_us(
     return np.asarray(rows * hidden * 2 / bandwidth)
 
 
-def _mean_tiles(rate: Floats) -> Floats:
-    """Mean of ``ceil(N / TILE)`` for Poisson N with the given rates, by the normal approximation."""
+def _mean_tiles(rate: Floats, tall: Floats) -> Floats:
+    """Mean of ``ceil(N / tall)`` for Poisson N with the given rates, by the normal approximation."""
     spread = np.sqrt(2 * rate + 1e-9)
     total = 1 - np.exp(-rate)
-    for edge in range(1, min(int(np.max(rate, initial=0.0) / TILE) + 6, 64)):
-        total = total + 0.5 * (1 - _erf((edge * TILE + 0.5 - rate) / spread))
-    return np.asarray(np.maximum(total, rate / TILE), dtype=np.float64)
+    for edge in range(1, min(int(np.max(rate / tall, initial=0.0)) + 6, 64)):
+        total = total + 0.5 * (1 - _erf((edge * tall + 0.5 - rate) / spread))
+    return np.asarray(np.maximum(total, rate / tall), dtype=np.float64)
 
 
 def _erf(z: Floats) -> Floats:
