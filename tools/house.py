@@ -5,6 +5,7 @@ imports that go round (those for types alone counted too), modules above ``kg`` 
 places that put a question to the cost model together, places that name a setting, and lines of code.
 """
 
+import argparse
 import ast
 import json
 import sys
@@ -127,6 +128,7 @@ def show(named: Mapping[str, Sequence[object]]) -> None:
 
 def main() -> None:
     """Print the figures."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     sources = modules(*PACKAGES)
     folders = modules_by_folder([*sources, *modules(*SCRIPTS)])
     show(

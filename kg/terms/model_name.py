@@ -7,13 +7,16 @@ what the file or the run is called besides. ``Qwen/Qwen3-235B-A22B-Thinking-2507
 
 from __future__ import annotations
 
+import csv
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
+
+import data
 
 BILLION = 1e9
 _SCALES = MappingProxyType({"m": 1e6, "b": BILLION, "t": 1e12})
@@ -255,3 +258,37 @@ def _format_of(words: Collection[str]) -> str:
     if any(map(_WEIGHT_ONLY.fullmatch, words)):
         return "w8a16" if {"int8", "8bit"} & set(words) else "w4a16"
     return stated[0] if stated else ""
+
+
+_TOKENS = re.compile(r"(\d+)([km])")
+_THOUSANDS = {"k": 1000, "m": 1_000_000}
+
+
+@cache
+def _dated() -> dict[tuple[str, str], int]:
+    """Positions by model and date, from the cards and configurations of ``data/models/dated.csv``."""
+    rows = csv.DictReader(data.text("models/dated.csv").splitlines())
+    return {(row["model"], row["date"]): int(row["max_positions"]) for row in rows}
+
+
+def positions_of(checkpoint: str, model: str, names: Collection[str], most: int | None) -> int | None:
+    """The most tokens of a checkpoint; None where it is of a date whose configuration is not known.
+
+    Args:
+        checkpoint: Its name, as a hub has it.
+        model: Id of the model that it is taken as.
+        names: Names of that model: a date among them is its own.
+        most: The most tokens of the model.
+    """
+    words = read_name(checkpoint).words
+    sizes = [word.text for word in words if word.part is Part.SIZE]
+    lengths = [word.text for word in words if word.part is Part.RUN] + sizes[1:]
+    for found in filter(None, map(_TOKENS.fullmatch, lengths)):
+        count = int(found[1])
+        is_binary = found[2] == "k" and not count & (count - 1)
+        return max(count * (1024 if is_binary else _THOUSANDS[found[2]]), most or 0)
+    own = " ".join(names)
+    for date in (word.text for word in words if word.part is Part.DATE):
+        if date not in own:
+            return _dated().get((model, date))
+    return most

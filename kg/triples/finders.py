@@ -16,7 +16,7 @@ from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.nouns.recipe import Recipe
-from kg.terms.dated_models import positions_of
+from kg.terms.model_name import positions_of
 from kg.triples import nodes
 from kg.triples.iris import (
     batch_iri,

@@ -29,6 +29,7 @@ from recommender.ranking.feasibility.training_fit import (
 from recommender.ranking.measured.exact_runs import words_of
 from recommender.ranking.model_traits import ModelTraits, accuracy_in
 from recommender.ranking.start import StartConfiguration
+from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.draft import StartDraft, worth_testing
 from recommender.ranking.starts.launchable import in_release
 from recommender.ranking.starts.layout_choice import (
@@ -398,6 +399,8 @@ class StartFinder:
         self, draft: StartDraft, smallest: PricedStep | None, narrower: tuple[str, PricedStep] | None
     ) -> StartConfiguration:
         framework = draft.situation.framework
+        if smallest is not None:
+            assumed_settings(draft.situation, smallest.layout, None)  # refuses what it cannot be told
         return StartConfiguration(
             framework=framework.id,
             version=framework.version,

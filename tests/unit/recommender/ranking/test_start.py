@@ -20,7 +20,6 @@ def test_a_start_is_json() -> None:
             "where": "flag",
             "key": "--a",
             "value": 1,
-            "role": None,
             "from": "recipe",
             "source": "https://e",
             "agreement": 0.667,
