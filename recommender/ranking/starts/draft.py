@@ -44,6 +44,7 @@ class StartDraft:
         assumed: What is assumed where the question is silent.
         question: What layouts were priced by; None if they have no price.
         load: Requests at once on all devices, stated or assumed; None where nothing says.
+        held: What recipes of training agree on, which no layout has to keep that would not fit with it.
         roomier: The layout with more requests at once than the launch admits, where that is better.
         tested: Factor on the odds of a layout by its split, from tests of starts.
         measured: Measured runs of the model near by.
@@ -66,6 +67,7 @@ class StartDraft:
     question: Question | None = None
     load: float | None = None
     roomier: PricedStep | None = None
+    held: tuple[str, ...] = ()
     tested: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     measured: tuple[MeasuredRun, ...] = ()
     is_copied: bool = False

@@ -46,6 +46,7 @@ from recommender.ranking.starts.layout_options import (
     on_fewer_devices,
     roomier,
     smallest_fit,
+    with_room,
 )
 from recommender.ranking.starts.layout_start import layout_start, within_memory
 from recommender.ranking.starts.lengths import stretched_positions
@@ -294,7 +295,7 @@ class StartFinder:
         if asked is None:
             return self._unpriced(draft, sizes)
         count = asked.question.machine.count
-        options = layout_options(asked)
+        asked, options = with_room(asked, draft.held)
         if not options and not any(asked.domain.layouts()):
             if why := asked.domain.why_none():
                 raise InputError(f"current: {why}")

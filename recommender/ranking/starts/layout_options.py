@@ -32,7 +32,7 @@ from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.start import ExpectedValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Limit, Problem
     from recommender.cost_model.facts.model import ModelSizes
@@ -274,6 +274,15 @@ def narrower_fit(asked: LayoutQuestion) -> tuple[str, PricedStep] | None:
             if options := layout_options(replace(asked, question=replace(question, settings=settings))):
                 return name, options[0]
     return None
+
+
+def with_room(asked: LayoutQuestion, held: Collection[str]) -> tuple[LayoutQuestion, list[PricedStep]]:
+    """The layouts that fit; where none does, those of the same question without the settings it holds."""
+    if (options := layout_options(asked)) or not held:
+        return asked, options
+    kept = {name: value for name, value in asked.question.settings.items() if name not in held}
+    free = replace(asked, question=replace(asked.question, settings=kept))
+    return free, layout_options(free)
 
 
 def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:

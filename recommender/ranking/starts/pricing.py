@@ -213,8 +213,8 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     own = replicated_by(draft.situation.framework.id, settings)
     if own is None:
         said = translate({item.key: item.value for item in draft.agreed}, "training").settings
-        for name in _OF_START & said.keys():
-            settings.setdefault(name, said[name])
+        draft.held = tuple(_OF_START & said.keys() - settings.keys())
+        settings |= {name: said[name] for name in draft.held}
         settings.setdefault("zero_stage", 1)
     elif (rank := own.get("lora_rank")) and "lora_rank" not in settings:
         settings["lora_rank"] = rank
