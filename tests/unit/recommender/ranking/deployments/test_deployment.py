@@ -59,7 +59,7 @@ def test_tokens_and_requests_a_second_are_one(shipped: Workspace) -> None:
 
 def test_a_deployment_has_the_price_of_the_same_layout_in_a_plan(shipped: Workspace) -> None:
     raw = {"model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 8}
-    problem, _ = shipped.problem(raw)
+    problem, _ = shipped.problem({**raw, "traits": {"concurrency": 256}})
     start = shipped.recommend(problem).starts[0]
     decision = shipped.ask.decision(problem)
     assert decision is not None
