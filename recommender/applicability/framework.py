@@ -13,6 +13,7 @@ from kg.nouns.situation import StatedFact
 from kg.nouns.values import Value
 from kg.terms.meanings import variant_of
 from kg.terms.setting_registry import registry, softwares
+from kg.terms.successors import successors
 from kg.terms.tasks import task_of
 from recommender.applicability.scope import GENERATORS
 from recommender.cost_model.assumed import assumed_release
@@ -133,13 +134,22 @@ def running_framework(
     return None if usual is None else _running(usual)
 
 
-def _release_of(framework: str, settings: Mapping[str, object]) -> str:
-    """The newest release that takes most of what a launch sets; empty where the newest of all does."""
+def _release_of(framework: str, settings: Mapping[str, Value]) -> str:
+    """The newest release that takes most of what a launch sets; empty where the newest of all does.
+
+    What the newest says in other words is no reason to stay behind.
+    """
     if framework not in softwares():
         return ""
     known = registry(framework)
-    found = [one.setting for name in settings if (one := known.find(name)) is not None]
-    ends = sorted(release_key(item.removed) for item in found if item.removed)
+    newest = known.at()
+    looked = {name: newest.look_up(name, suggest=False) for name in settings}
+    found = [one for one in looked.values() if one.setting is not None]
+    ends = sorted(
+        release_key(one.setting.removed)
+        for name, one in looked.items()
+        if one.setting is not None and one.setting.removed and successors(newest, one, settings[name]) is None
+    )
     if len(ends) * 2 <= len(found):
         return ""
     kept = [name for name in known.releases if release_key(name) < ends[0]]

@@ -96,7 +96,7 @@ def test_a_word_of_quantization_says_a_format_or_nothing(method: str, weights: s
         ("microsoft/Phi-3-mini-4k-instruct", "phi-3-mini", 4096, 4096),
         ("org/Llama-3-8B-Instruct-1048k", "llama-3-8b", 8192, 1_048_000),
         ("Qwen/Qwen2.5-7B-Instruct-1M", "qwen2-5-7b", 131072, 1_000_000),
-        ("/home/me/pretrain_qwen3_8b_4k", "qwen3-8b", 40960, 40960),
+        ("runs/pretrain_qwen3_8b_4k", "qwen3-8b", 40960, 40960),
     ],
 )
 def test_a_checkpoint_takes_what_its_name_or_date_says(

@@ -156,3 +156,10 @@ def test_flags_that_are_gone_since_tell_the_release() -> None:
     now = found("nvidia", "training", current={"--ds.zero_stage": 3, "--bf16": True}, openrlhf="")
     assert now is not None
     assert now.version == newest_release("openrlhf")
+
+
+def test_flags_that_the_newest_release_says_otherwise_do_not_hold_it_back() -> None:
+    old: dict[str, Value] = {"--speculative-model": "[ngram]", "--num-speculative-tokens": 5}
+    running = found("nvidia", "serving", current=old, vllm="")
+    assert running is not None
+    assert running.version == newest_release("vllm")
