@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from benchmarks.answers.served_work import Work
     from benchmarks.answers.serving import Table
     from kg.nouns.layout import ParallelLayout
+    from recommender.ranking.layout_question import LayoutQuestion
     from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.workspace.workspace import Workspace
 

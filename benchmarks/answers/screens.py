@@ -23,7 +23,7 @@ from kg.errors import TuningError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.recipe import Recipe, Role
 from kg.triples.serialisation import all_of
-from recommender.ranking.starts.layout_options import SEQUENCES
+from recommender.ranking.layout_question import SEQUENCES
 
 FIRST = 5
 """Changes of an answer that are counted."""

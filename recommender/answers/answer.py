@@ -14,7 +14,7 @@ from kg.nouns.situation import FactOrigin, Situation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ingest.questions.launches.launch import Beside
+    from ingest.questions.launches.launch_files import Beside
     from kg.nouns.entities import Limit, Problem
     from kg.nouns.situation import StatedFact
     from recommender.answers.tuned_script import TunedScript

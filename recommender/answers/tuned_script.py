@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from ingest.questions.launches.launch import Beside, Launch
+    from ingest.questions.launches.launch import Launch
+    from ingest.questions.launches.launch_files import Beside
     from recommender.ranking.change import Change
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.plan_setting import PlanSetting

@@ -64,7 +64,7 @@ COMMANDS = [
 def place(tmp_path_factory: pytest.TempPathFactory, shipped_path: Path) -> Path:
     """A home that is empty, and a folder with files to read."""
     made = tmp_path_factory.mktemp("reach")
-    for name in ("home", "folder", "tmp", "cache"):
+    for name in ("user", "folder", "tmp", "cache"):
         (made / name).mkdir()
     shutil.copytree(shipped_path, made / "workspace")
     folder = made / "folder"
@@ -80,7 +80,7 @@ def environment(place: Path) -> dict[str, str]:
         name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if name in os.environ
     }
     folders = {
-        "HOME": "home",
+        "HOME": "user",
         "TMPDIR": "tmp",
         "TUNEGRAPH_CACHE": "cache",
         "TUNEGRAPH_WORKSPACE": "workspace",
@@ -94,7 +94,7 @@ def environment(place: Path) -> dict[str, str]:
 
 
 def is_ours(path: str, place: Path) -> bool:
-    return (path.startswith(f"{place}/") and not path.startswith(f"{place}/home/")) or path.startswith(
+    return (path.startswith(f"{place}/") and not path.startswith(f"{place}/user/")) or path.startswith(
         ("/dev/", "/proc/self/task/")  # threads get their names there
     )
 
@@ -119,7 +119,7 @@ def test_commands_reach_no_further_than_they_say(place: Path, quick: bool) -> No
             line for line in seen if "AUDIT network" in line or not is_ours(line.split(" ", 2)[2], place)
         ]
         assert not wrong, f"{command}: {wrong[:5]}"
-        assert not [path for path in (place / "home").rglob("*") if path.is_file()], command
+        assert not [path for path in (place / "user").rglob("*") if path.is_file()], command
     assert not list((place / "tmp").iterdir())
 
 
@@ -146,7 +146,7 @@ def test_libraries_reach_no_further_either(place: Path) -> None:
         assert done.returncode in {0, 1, 3}, f"{command}: {done.stderr}"
         wrong = [line for line in log.read_text(errors="replace").splitlines() if is_wrong(line, place)]
         assert not wrong, f"{command}: {wrong[:5]}"
-    assert not [path for path in (place / "home").rglob("*") if path.is_file()]
+    assert not [path for path in (place / "user").rglob("*") if path.is_file()]
 
 
 def is_wrong(line: str, place: Path) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -15,6 +14,7 @@ from ingest.files.content import ContentError
 from ingest.questions.launches import megatron, mindformers, serving, trainers
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
+from ingest.questions.launches.launch_files import Beside, add_files
 from ingest.questions.launches.manifests import (
     image_commands,
     is_manifest,
@@ -22,28 +22,23 @@ from ingest.questions.launches.manifests import (
     recipe_commands,
     unit_commands,
 )
-from ingest.questions.launches.options import LaunchOptions, add_file, parse_options
+from ingest.questions.launches.options import LaunchOptions, parse_options
 from ingest.questions.launches.program import (
-    POSITIONAL,
     StartedProgram,
     UnknownStart,
     known_programs,
     program_signs,
     started_program,
 )
-from ingest.questions.launches.script import UNKNOWN, Script, ShellCommand
+from ingest.questions.launches.script import Script, ShellCommand
 from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import batch_job, reaching, settings_among, visible_devices
 from ingest.questions.releases import release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
-from kg.nouns.situation import OF_LAUNCHER
 from kg.terms.dialects import layout_of
 from kg.terms.meanings import long_names, plain_name, programs
 from kg.terms.setting_registry import registry, softwares
-
-Beside = Callable[[str], str | None]
-"""The text of a file by the name that a launch gives it; None where it is not there."""
 
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 _SHELL_TEXT = re.compile(r"-[a-z]*c")
@@ -334,7 +329,7 @@ def _facts(
         _switches(signs.id) if signs.reader == "server" else lambda _: False,
         overrides=signs.reader == "trainer",
     )
-    read = _add_files(started, given, beside)
+    read = add_files(started, given, beside)
     if signs.reader == "server":
         facts = serving.read_server(started, given, environment)
     elif signs.reader == "mindformers":
@@ -365,57 +360,6 @@ def _undivided(question: Mapping[str, object], program: str) -> Iterator[str]:
         needed = layout_of(current, program).devices
         if count % needed:
             yield f"it divides over {needed} devices, and is started on {count}"
-
-
-def _add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> set[str]:
-    """Add the settings of the files that a launch names, where those are there; which were read."""
-    if started.signs.reader == "mindformers":  # which reads its file itself
-        return set()
-    contents = file_contents(started, given, beside)
-    of_launchers = {name for _, name in started.launcher_files()}
-    for name in contents.keys() - of_launchers:
-        add_file(given, contents[name])
-    for options, name in started.launcher_files():
-        own = set(options.values)
-        add_file(options, contents.get(name, {}))
-        options.places |= dict.fromkeys(options.values.keys() - own, name)
-    for options in started.configuring():
-        given.places |= dict.fromkeys(options.values.keys() - given.values.keys(), OF_LAUNCHER)
-        add_file(given, options.values)
-    return set(contents)
-
-
-_NAMED = "config_name"
-"""Option by which Hydra is told a file by its name alone."""
-
-
-def file_contents(
-    started: StartedProgram, given: LaunchOptions, beside: Beside
-) -> dict[str, dict[str, object]]:
-    """The contents of the files of settings that a launch names, by name, where those are there.
-
-    Raises:
-        InputError: One is there and is no YAML.
-    """
-    from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
-
-    read: dict[str, dict[str, object]] = {}
-    told = [(name, str(given.values[name])) for name in started.signs.file if name in given.values]
-    names = [word for _, word in told if "." in word]
-    names += [f"configs/{word}.yaml" for name, word in told if name == _NAMED and "." not in word]
-    if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
-        names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
-    names += [name for _, name in started.launcher_files()]
-    for name in names or started.signs.beside:
-        text = beside(name) if UNKNOWN not in name else None
-        try:
-            is_toml = name.endswith(".toml")
-            content = None if text is None else tomllib.loads(text) if is_toml else load_yaml(text.encode())
-        except (ContentError, tomllib.TOMLDecodeError) as error:
-            raise InputError(f"{name}: {error}") from None
-        if isinstance(content, dict):
-            read[name] = content
-    return read
 
 
 def _full_names(program: str) -> Callable[[str], str]:

@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingest.questions.launches.launch import MOST_WORDS, Beside, Launch, file_contents, read_launches
+from ingest.questions.launches.launch import MOST_WORDS, Launch, read_launches
+from ingest.questions.launches.launch_files import Beside, file_contents
 from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.script import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ingest.questions.launches.launch import Beside, Launch, LaunchForm, read_launches
+from ingest.questions.launches.launch import Launch, LaunchForm, read_launches
 from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.program import known_programs
 from ingest.questions.launches.serving import ADDRESSES
@@ -18,6 +18,9 @@ from ingest.questions.patches.setting_file import SettingFile
 from ingest.questions.patches.shell_editor import NEW_LINE, SettingEdit, names_of
 from kg.errors import InputError
 from kg.nouns.codec import NOT_IN_JSON
+
+if TYPE_CHECKING:
+    from ingest.questions.launches.launch_files import Beside
 
 _COPIED = "--format prints the start, to be copied there"
 

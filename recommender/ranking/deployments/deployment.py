@@ -11,7 +11,8 @@ from kg.nouns.layout import DEGREES
 from recommender.cost_model.layout_domain import with_count
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
-from recommender.ranking.starts.layout_options import LayoutQuestion, priced_options, replayed
+from recommender.ranking.layout_question import LayoutQuestion
+from recommender.ranking.starts.layout_options import priced_options, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,8 +18,8 @@ from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
+from recommender.ranking.layout_question import LIMITED
 from recommender.ranking.start import ExpectedValue
-from recommender.ranking.starts.layout_options import LIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,11 +18,12 @@ from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.change import modelled_change, modelled_gain
 from recommender.ranking.change import LEAST_LOG_GAIN, OF_ACCURACY, Change, Support, recommendation_id
 from recommender.ranking.changes.recommendations import as_change
+from recommender.ranking.layout_question import batches
 from recommender.ranking.model_traits import accuracy_with
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.drafting import DRAFT_MODEL, draft_head
 from recommender.ranking.starts.layout_flags import spelt_settings
-from recommender.ranking.starts.layout_options import USUAL_TPOT_S, batches, missed
+from recommender.ranking.starts.layout_options import USUAL_TPOT_S, missed
 from recommender.ranking.starts.writing import planned
 
 if TYPE_CHECKING:

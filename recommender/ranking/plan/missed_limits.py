@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, four_digits, in_json
 from kg.nouns.gain import NORMAL_90, normal_share
-from recommender.ranking.starts.layout_options import LIMITED
+from recommender.ranking.layout_question import LIMITED
 
 LEAST_CHANCE = 0.01
 """Chance below which a limit counts as out of reach: that of a wrong verdict which A/B tests allow, too."""

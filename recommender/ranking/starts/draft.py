@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.ranking.change import NotHere
+    from recommender.ranking.layout_question import LayoutQuestion
     from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import StartSituation

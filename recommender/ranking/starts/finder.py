@@ -26,6 +26,7 @@ from recommender.ranking.feasibility.training_fit import (
     fit_of_question,
     refuse_inference_chips,
 )
+from recommender.ranking.layout_question import LIMITED, on_devices
 from recommender.ranking.measured.exact_runs import words_of
 from recommender.ranking.model_traits import ModelTraits, accuracy_in
 from recommender.ranking.start import StartConfiguration
@@ -39,10 +40,8 @@ from recommender.ranking.starts.layout_choice import (
     shown_layouts,
 )
 from recommender.ranking.starts.layout_options import (
-    LIMITED,
     layout_options,
     narrower_fit,
-    on_devices,
     on_fewer_devices,
     roomier,
     smallest_fit,
@@ -77,10 +76,10 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.priced_step import PricedStep
+    from recommender.ranking.layout_question import LayoutQuestion
     from recommender.ranking.measured.exact_runs import ExactRun
     from recommender.ranking.measured.near_runs import NearRuns
     from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 NO_ROOM = "the parallel sizes in use leave too little memory"

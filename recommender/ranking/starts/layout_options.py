@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,20 +15,17 @@ from numpy.typing import NDArray
 from kg.errors import MissingFactError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES, ParallelLayout
-from kg.terms.metrics import PERCENTILES, priced_as
+from kg.terms.metrics import priced_as
 from recommender.cost_model.layout_domain import (
-    LayoutDomain,
     fewer_devices,
     fullest,
     more_devices,
-    with_count,
 )
 from recommender.cost_model.priced_step import PricedStep, price
-from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import CHOICES, PHASES, LayoutError
-from recommender.cost_model.workloads.inference import feeds_forward
-from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes, memory_bytes
+from recommender.cost_model.workloads.memory_fit import least_bytes, memory_bytes
 from recommender.ranking.change import LEAST_LOG_GAIN
+from recommender.ranking.layout_question import LIMITED, LayoutQuestion, batches, on_devices
 from recommender.ranking.start import ExpectedValue
 
 if TYPE_CHECKING:
@@ -40,95 +37,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Images of a device that are tried where none are stated; a choice."""
-SEQUENCES = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-"""Sequences of one engine that are tried where none are stated: steps of half a doubling; a choice."""
-MICRO_BATCHES = (1, 2, 4, 8)
-"""Samples of a micro-batch that are tried; a choice."""
-TOKENS_AT_ONCE = 32_768.0
-"""Tokens of a micro-batch up to which more short sequences are tried: eight of the usual length; a choice."""
-TOKENS_OF_A_STEP = 4e6
-"""Tokens of an optimiser step where the batch is not stated: Touvron et al., Llama 2, 2023, section 2.2."""
 EIGHT_BITS = ("fp8", "int8")
 USUAL_TPOT_S = 0.2
 """Time of a token that a server keeps where nothing is said: MLPerf Inference, server, Llama-2-70B."""
 
-LIMITED = {
-    "tpot": "tpot_s", "ttft": "ttft_s", "latency": "request_s", "e2e_latency": "request_s",
-    **{f"{time}_{end}": f"{time}_{end}_s" for time in ("ttft", "tpot") for end in PERCENTILES},
-}  # fmt: skip
-"""Result of the cost model by metric of a limit."""
-
 _SHOWN = ("throughput", "tpot", "ttft")
-SHORTEST = frozenset({"tpot", "latency", "e2e_latency", *(f"tpot_{end}" for end in PERCENTILES)})
-"""Metrics of one request: a larger batch only makes them worse."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayoutQuestion:
-    """A question about layouts.
-
-    Attributes:
-        question: Model, machine, phase and the settings that hold.
-        objective: Metric to improve.
-        limits: Bounds on other metrics.
-        concurrency: Requests at once on all devices, stated or assumed; None where nothing says.
-        is_load_told: Whether the question states them: then as many run at once as the memory holds.
-        usable: Share of the memory that a server fills.
-        most_of_engine: Requests that one engine takes at most; None where nothing says.
-        batch: Requests that each engine runs now; None where nothing says.
-        loads: Requests at once on all devices that are tried; empty for those that suit each layout.
-        splits: Whether the framework splits a model over devices at all.
-        degrees: Parallel sizes that run now, by the names of the cost model.
-        apart: Whether replicas are engines of their own, as what runs now says.
-        shards: What is tried of how a trainer shares weights and states out; empty where that is settled.
-    """
-
-    question: Question
-    objective: str
-    limits: tuple[Limit, ...] = ()
-    concurrency: float | None = None
-    is_load_told: bool = False
-    usable: float = USABLE_MEMORY
-    most_of_engine: float | None = None
-    batch: float | None = None
-    loads: tuple[float, ...] = ()
-    splits: bool = True
-    degrees: Mapping[str, object] = field(default_factory=dict)
-    apart: bool = False
-    shards: tuple[Mapping[str, float], ...] = ()
-
-    @property
-    def domain(self) -> LayoutDomain:
-        """The layouts that are open."""
-        return LayoutDomain(
-            question=self.question, splits=self.splits, degrees=self.degrees, apart=self.apart
-        )
-
-    @property
-    def is_for_latency(self) -> bool:
-        """Whether the time of one request is to be short, or has a limit."""
-        return self.objective in SHORTEST or any(limit.metric in LIMITED for limit in self.limits)
-
-    @property
-    def answers_in_tokens(self) -> bool:
-        """Whether a server writes answers of several tokens."""
-        model, phase = self.question.model, self.question.phase
-        is_pass = phase == "training" or model.encodes or feeds_forward(model, phase)
-        return not is_pass and self.question.settings.get("output_len") != 1
-
-    @property
-    def is_load_open(self) -> bool:
-        """Whether nothing says how many requests run at once, or how long a token of an answer may take."""
-        is_said = self.is_for_latency or self.concurrency or self.most_of_engine or self.batch or self.loads
-        return self.answers_in_tokens and not is_said
-
-    @property
-    def undivided(self) -> LayoutQuestion:
-        """The same where nothing runs yet."""
-        splits = self.splits and self.question.engine not in trainers()
-        return replace(self, degrees={}, apart=False, splits=splits)
 
 
 def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
@@ -230,7 +143,7 @@ def _of_load(asked: LayoutQuestion, options: list[PricedStep]) -> list[PricedSte
     if not (asked.is_load_told and any(limit.metric in LIMITED for limit in asked.limits)):
         return busy
     load = asked.concurrency
-    whole = [one for one in busy if (_number(one.settings.get("batch")) or 0.0) * one.layout.dp >= load]
+    whole = [one for one in busy if _requests(one) * one.layout.dp >= load]
     return whole or busy
 
 
@@ -285,11 +198,6 @@ def with_room(asked: LayoutQuestion, held: Collection[str]) -> tuple[LayoutQuest
     return free, layout_options(free)
 
 
-def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
-    """The same question for another number of devices."""
-    return replace(asked, question=with_count(asked.question, count))
-
-
 def _best(asked: LayoutQuestion, option: PricedStep) -> tuple[float, ...]:
     """What orders the batches of one layout: a load that is told runs whole, as far as it fits."""
     batch = option.settings.get("batch")
@@ -301,49 +209,6 @@ def _order(option: PricedStep) -> tuple[float, float, int, int, int]:
     layout = option.layout
     merit = -math.inf if option.log_merit is None else option.log_merit
     return (option.beyond_limits, -merit, layout.pp, layout.cp, layout.tp)
-
-
-def batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
-    """Requests of each engine that are tried, or micro-batches with how they are trained."""
-    if asked.loads:
-        yield from ({"batch": each} for each in sorted({load // replicas for load in asked.loads} - {0.0}))
-        return
-    if asked.batch and asked.question.phase != "training":
-        yield {"batch": asked.batch}
-        return
-    if asked.question.phase != "training":
-        most = float(SEQUENCES[-1])
-        if asked.concurrency:
-            most = max(1, math.ceil(asked.concurrency / replicas))
-        most = min(most, asked.most_of_engine or most)
-        beyond = (SEQUENCES[at] << turn for turn in itertools.count(1) for at in (-2, -1))
-        longer = itertools.takewhile(lambda size: size < most, beyond)
-        sizes = [*(size for size in SEQUENCES if size < most), *longer]  # what does not fit at once waits
-        if asked.objective in SHORTEST and not asked.concurrency:  # a short time for one
-            sizes, most = [], 1
-        yield from ({"batch": float(size)} for size in (*sizes, most))
-        return
-    stated = _number(asked.question.settings.get("global_batch"))
-    length = _number(asked.question.settings.get("seq_len")) or 1.0
-    target = stated or TOKENS_OF_A_STEP / length
-    fixed = _number(asked.question.settings.get("micro_batch"))
-    if feeds_forward(asked.question.model, "training"):  # a step is one batch of each device, or as stated
-        for micro in (fixed,) if fixed else BATCHES:
-            turns = stated / (micro * replicas) if stated else 1
-            if turns >= 1 and not turns % 1:
-                yield {"micro_batch": micro, "global_batch": micro * replicas * turns}
-        return
-    held = asked.question.settings.get("recompute")
-    ways = (0.0, 2.0) if held is None else (float(CHOICES["recompute"].index(str(held))),)
-    shards = (asked.shards if replicas > 1 else ()) or ({},)
-    short = (size for size in BATCHES if MICRO_BATCHES[-1] < size <= TOKENS_AT_ONCE / length)
-    for micro, again, shard in itertools.product(
-        (fixed,) if fixed else (*MICRO_BATCHES, *short), ways, shards
-    ):
-        at_once = micro * replicas
-        turns = max(stated / at_once if stated else 2 ** round(math.log2(target / at_once)), 1)
-        if not turns % 1:
-            yield {"micro_batch": micro, "global_batch": at_once * turns, "recompute": again, **shard}
 
 
 def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSizes) -> Iterator[PricedStep]:
@@ -431,12 +296,6 @@ def _beyond(limit: Limit, results: Mapping[str, float]) -> float:
 def _spelt(row: Mapping[str, float]) -> dict[str, object]:
     """A row with the words of the cost model for what it counts by place."""
     return {name: CHOICES[name][int(value)] if name in CHOICES else value for name, value in row.items()}
-
-
-def _number(value: object) -> float | None:
-    return (
-        float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
-    )
 
 
 def expected_of(option: PricedStep, problem: Problem) -> tuple[ExpectedValue, ...]:

@@ -27,11 +27,11 @@ from recommender.cost_model.settings.engine_defaults import replicated_by, train
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
+from recommender.ranking.layout_question import LIMITED, SHORTEST, LayoutQuestion
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.layout_choice import degrees as degrees_of
 from recommender.ranking.starts.layout_flags import SPLITTING
-from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, LayoutQuestion
 from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, is_for_latency, recipe_load
 from recommender.ranking.starts.rollout import ONLY_THE_UPDATE, ROLLED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recommender.ranking.starts.layout_options import LIMITED
+from recommender.ranking.layout_question import LIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.ranking.change import NotHere
+    from recommender.ranking.layout_question import LayoutQuestion
     from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
     from recommender.ranking.starts.situation import StartSituation

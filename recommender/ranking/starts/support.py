@@ -17,10 +17,11 @@ from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.memory_fit import least_bytes
+from recommender.ranking.layout_question import LIMITED
 from recommender.ranking.measured.best_case import told
 from recommender.ranking.start import OFFICIAL
 from recommender.ranking.starts.layout_choice import degrees, likeness
-from recommender.ranking.starts.layout_options import LIMITED, USUAL_TPOT_S
+from recommender.ranking.starts.layout_options import USUAL_TPOT_S
 from recommender.ranking.starts.recipes.agreement import differences
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.priced_step import PricedStep
+    from recommender.ranking.layout_question import LayoutQuestion
     from recommender.ranking.measured.measured_run import MeasuredRun
     from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.layout_options import LayoutQuestion
     from recommender.ranking.starts.situation import StartSituation
 
 SHOWN = 3

@@ -12,6 +12,7 @@ from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
+from recommender.ranking.layout_question import LIMITED, SHORTEST
 from recommender.ranking.measured.best_case import case_settings, runs_of
 from recommender.ranking.model_traits import accuracy_in
 from recommender.ranking.paste import OVERRIDING, UNNAMED
@@ -21,7 +22,7 @@ from recommender.ranking.starts.assumed import assumed_settings, one_queue, unto
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
-from recommender.ranking.starts.layout_options import LIMITED, SHORTEST, expected_of
+from recommender.ranking.starts.layout_options import expected_of
 from recommender.ranking.starts.lengths import longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency

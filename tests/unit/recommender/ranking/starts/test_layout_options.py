@@ -18,10 +18,9 @@ from recommender.cost_model.operators.network import Network
 from recommender.cost_model.priced_step import PricedStep
 from recommender.cost_model.question import Question
 from recommender.ranking.change import LEAST_LOG_GAIN
+from recommender.ranking.layout_question import LayoutQuestion, batches
 from recommender.ranking.starts.layout_options import (
     USUAL_TPOT_S,
-    LayoutQuestion,
-    batches,
     layout_options,
     narrower_fit,
     priced_options,

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from recommender.cost_model.assumed import USUAL_LENGTH
+from recommender.ranking.layout_question import LayoutQuestion
 from recommender.ranking.starts.draft import StartDraft
-from recommender.ranking.starts.layout_options import LayoutQuestion
 from recommender.ranking.starts.pricing import layout_question
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.starts.situations import agreed, draft, recipe, weighed

@@ -1,0 +1,67 @@
+"""The files of settings that a launch names, and the options that they add to it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+
+from ingest.files.content import ContentError
+from ingest.questions.launches.options import LaunchOptions, add_file
+from ingest.questions.launches.program import POSITIONAL, StartedProgram
+from ingest.questions.launches.script import UNKNOWN
+from kg.errors import InputError
+from kg.nouns.situation import OF_LAUNCHER
+
+Beside = Callable[[str], str | None]
+"""The text of a file by the name that a launch gives it; None where it is not there."""
+
+
+def add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> set[str]:
+    """Add the settings of the files that a launch names, where those are there; which were read."""
+    if started.signs.reader == "mindformers":  # which reads its file itself
+        return set()
+    contents = file_contents(started, given, beside)
+    of_launchers = {name for _, name in started.launcher_files()}
+    for name in contents.keys() - of_launchers:
+        add_file(given, contents[name])
+    for options, name in started.launcher_files():
+        own = set(options.values)
+        add_file(options, contents.get(name, {}))
+        options.places |= dict.fromkeys(options.values.keys() - own, name)
+    for options in started.configuring():
+        given.places |= dict.fromkeys(options.values.keys() - given.values.keys(), OF_LAUNCHER)
+        add_file(given, options.values)
+    return set(contents)
+
+
+_NAMED = "config_name"
+"""Option by which Hydra is told a file by its name alone."""
+
+
+def file_contents(
+    started: StartedProgram, given: LaunchOptions, beside: Beside
+) -> dict[str, dict[str, object]]:
+    """The contents of the files of settings that a launch names, by name, where those are there.
+
+    Raises:
+        InputError: One is there and is no YAML.
+    """
+    from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
+
+    read: dict[str, dict[str, object]] = {}
+    told = [(name, str(given.values[name])) for name in started.signs.file if name in given.values]
+    names = [word for _, word in told if "." in word]
+    names += [f"configs/{word}.yaml" for name, word in told if name == _NAMED and "." not in word]
+    if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
+        names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
+    names += [name for _, name in started.launcher_files()]
+    for name in names or started.signs.beside:
+        text = beside(name) if UNKNOWN not in name else None
+        try:
+            is_toml = name.endswith(".toml")
+            content = None if text is None else tomllib.loads(text) if is_toml else load_yaml(text.encode())
+        except (ContentError, tomllib.TOMLDecodeError) as error:
+            raise InputError(f"{name}: {error}") from None
+        if isinstance(content, dict):
+            read[name] = content
+    return read
