@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from kg.nouns.values import Value
 
-OF_LAUNCHER = "launcher"
-"""Place of a setting that what launches the program is told, before its own options."""
+STAYS = "stays"
+"""Place of a setting that stands before the program's own options, or in a JSON file that they name."""
 
 
 class FactOrigin(StrEnum):

@@ -16,7 +16,7 @@ from recommender.audit.finding import PricedCost
 from recommender.cost_model.change import MEMORY_SPREAD, modelled_gain
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.dialects import OFF, translate
-from recommender.cost_model.settings.engine_defaults import engine_defaults
+from recommender.cost_model.settings.engine_defaults import engine_defaults, trainers
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.change import LEAST_LOG_GAIN
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 SHOWN = 0.005
 """Log gain below which the cost model sees nothing: half a per cent, far inside its own error."""
+
+_BY_THE_HOST = frozenset({"optimizer", "parameters"})
+"""What DeepSpeed and FSDP keep with the host, which then updates it: that time is not modelled."""
 
 UNKNOWN_ROOM = {
     "en": "only where the memory holds the work without it, which is not known here",
@@ -133,6 +136,8 @@ def _has_room(item: SettingFinding, case: AuditCase, question: Question | None) 
 
 def _cost(item: SettingFinding, case: AuditCase, question: Question) -> PricedCost | None:
     now = _facts(item, case, question)
+    if now.get("offload") in _BY_THE_HOST and question.engine in trainers():
+        return None
     standing = {**OFF, **engine_defaults(question.phase, question.engine, question.version)}
     without = {
         name: question.settings.get(name, standing.get(name))

@@ -256,12 +256,14 @@ class LaunchDesk(Desk):
         return case, judged_by_memory(findings, case, question)
 
     def _priced(self, problem: Problem | None) -> Question | None:
-        """What runs, as the cost model is asked about it; None where it cannot be."""
+        """What runs, as the cost model is asked about it, at a usual length; None where it cannot be."""
         from recommender.cost_model.question import Question
+        from recommender.ranking.feasibility.training_fit import with_length
 
         if problem is None:
             return None
         try:
-            return Question.of(problem, self.ask.model_facts(problem), self.hardware)
+            sizes = self.ask.model_facts(problem)
+            return with_length(Question.of(problem, sizes, self.hardware), sizes)[0]
         except (InputError, NoEvidenceError):
             return None

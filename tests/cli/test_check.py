@@ -266,3 +266,18 @@ def test_a_later_checkpoint_is_as_long_as_its_own_configuration(run: Any, writte
     asked = ("--phase", "serving", "--hardware", "h200", "--shape", "input_len=100000,output_len=100")
     assert "yarn" not in run("recommend", "--model", "Qwen3-30B-A3B-Instruct-2507", *asked).out
     assert "yarn" in run("recommend", "--model", "Qwen3-30B-A3B", *asked).out
+
+
+def test_a_start_of_deepspeed_keeps_its_file_and_is_told_no_other_way_to_share(
+    run: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 3}, "bf16": {"enabled": true}}')
+    script = tmp_path / "run.sh"
+    script.write_text(
+        "deepspeed --num_gpus 8 run_clm.py --model_name_or_path Qwen/Qwen2.5-14B --deepspeed ds.json "
+        "--per_device_train_batch_size 1 --gradient_checkpointing True --bf16 True --max_seq_length 4096\n"
+    )
+    start = run("recommend", "--from-command", script, "--hardware", "a100-sxm4-80gb").out
+    assert "--deepspeed ds.json" in start
+    assert "--fsdp" not in start
+    assert "zero-optimization" not in start

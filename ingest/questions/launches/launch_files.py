@@ -10,7 +10,7 @@ from ingest.questions.launches.options import LaunchOptions, add_file
 from ingest.questions.launches.program import POSITIONAL, StartedProgram
 from ingest.questions.launches.script import UNKNOWN
 from kg.errors import InputError
-from kg.nouns.situation import OF_LAUNCHER
+from kg.nouns.situation import STAYS
 
 Beside = Callable[[str], str | None]
 """The text of a file by the name that a launch gives it; None where it is not there."""
@@ -23,13 +23,16 @@ def add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> 
     contents = file_contents(started, given, beside)
     of_launchers = {name for _, name in started.launcher_files()}
     for name in contents.keys() - of_launchers:
+        own = set(given.values)
         add_file(given, contents[name])
+        if started.signs.reader == "trainer" and name.endswith(".json"):
+            given.places |= dict.fromkeys(given.values.keys() - own, STAYS)
     for options, name in started.launcher_files():
         own = set(options.values)
         add_file(options, contents.get(name, {}))
         options.places |= dict.fromkeys(options.values.keys() - own, name)
     for options in started.configuring():
-        given.places |= dict.fromkeys(options.values.keys() - given.values.keys(), OF_LAUNCHER)
+        given.places |= dict.fromkeys(options.values.keys() - given.values.keys(), STAYS)
         add_file(given, options.values)
     return set(contents)
 

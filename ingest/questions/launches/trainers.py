@@ -65,7 +65,8 @@ def read_trainer(
     hint = next((stem for word in files.values() if _SIZED.search(stem := PurePosixPath(word).stem)), "")
     if hint and "model" not in question:
         question["model"] = hint
-    skipped = {*NOT_TUNED, *signs.model, *signs.length, *files}
+    kept = {name for name, word in files.items() if word.endswith(".json")}
+    skipped = {*NOT_TUNED, *signs.model, *signs.length, *files} - kept
     question["current"] = {**environment, **{k: v for k, v in given.values.items() if k not in skipped}}
     if places := {name: path for name, path in given.places.items() if name not in skipped}:
         question["places"] = places

@@ -114,6 +114,9 @@ def _lighter(question: Question) -> Iterator[tuple[str, Question, Mapping[str, o
 
 HOST_BYTES = 18.0
 """Of a parameter in host memory (https://deepspeed.readthedocs.io/en/latest/memory.html), without buffers."""
+_CHUNKED = "a loss in chunks (Liger Kernel)"
+_SHORT = 512
+"""Tokens of a sequence below which none is proposed; a choice."""
 _SPREAD: Mapping[str, object] = MappingProxyType({"recompute": "full", "zero_stage": 3, "pure_bf16": 0})
 
 
@@ -129,17 +132,26 @@ def _bytes_of(question: Question, change: Mapping[str, object]) -> float | None:
 
 
 def _reliefs(question: Question) -> Iterator[tuple[str, dict[str, object]]]:
-    """What takes less memory, in the order of what it costs, adapters alone last."""
+    """What takes less memory, in the order of what it costs: adapters alone and shorter sequences last."""
     words = "gradient checkpointing"
     change: dict[str, object] = {"recompute": "full"}
     yield words, dict(change)
     if question.machine.count > 1:
         words, change = f"{words} and all spread (ZeRO 3, FSDP)", dict(_SPREAD)
         yield words, dict(change)
+    yield f"{words} and {_CHUNKED}", {**change, "loss_kind": "chunked"}
     if not question.settings.get("lora_rank"):
         yield f"{words}, an optimiser in 8 bit", {**change, "optimizer_kind": "adam_8bit"}
     offloaded = {**change, "zero_stage": 3, "offload": "parameters"}
     host = question.model.parameters * (2 if question.settings.get("lora_rank") else HOST_BYTES) / 1e9
     yield f"{words}, weights and states in {host:,.0f} GB of host memory", offloaded
-    yield f"{words}, adapters alone (LoRA)", {**change, "lora_rank": 16}
-    yield f"{words}, adapters beside weights in 4 bit (QLoRA)", {**change, "lora_rank": 16, "frozen_bits": 4}
+    adapters = {**change, "lora_rank": question.settings.get("lora_rank") or 16}
+    yield f"{words}, adapters alone (LoRA)", adapters
+    words, least = f"{words}, adapters beside weights in 4 bit (QLoRA)", {**adapters, "frozen_bits": 4}
+    yield words, least
+    words, least = f"{words}, {_CHUNKED}", {**least, "loss_kind": "chunked"}
+    yield words, least
+    length = int(float(str(question.settings.get("seq_len", 0)))) // 2
+    while length >= _SHORT:
+        yield f"{words}, sequences of {length:,} tokens", {**least, "seq_len": length}
+        length //= 2

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.recipe import Role
-from kg.nouns.situation import OF_LAUNCHER
+from kg.nouns.situation import STAYS
 from kg.terms.dialects import statement
 from kg.terms.purposes import plain_key
 
@@ -103,12 +103,12 @@ class StartSituation:
     def written(self, name: str) -> str:
         """How the script writes a setting where its name does not show it: a flag, or the path of a field."""
         stated = self.problem.situation.facts.get(f"places.{name}")
-        return "" if stated is None or stated.value == OF_LAUNCHER else str(stated.value)
+        return "" if stated is None or stated.value == STAYS else str(stated.value)
 
-    def is_of_launcher(self, name: str) -> bool:
-        """Whether a setting is told to what launches the program, and stays there."""
+    def stays(self, name: str) -> bool:
+        """Whether a setting is told to what launches the program or stands in a file, and stays there."""
         stated = self.problem.situation.facts.get(f"places.{name}")
-        return stated is not None and stated.value == OF_LAUNCHER
+        return stated is not None and stated.value == STAYS
 
     def number(self, fact: str) -> float | None:
         """A fact as a number; None if it is unknown or none."""

@@ -288,12 +288,15 @@ def with_current(
     if not current:
         return settings
     program = situation.framework.id
-    of_launcher = [name for name in current if situation.is_of_launcher(name)]
-    stated = [meaning_of(name, program) for name in of_launcher]
-    facts = {meaning.fact for meaning in stated if meaning is not None}
-    settings = [one for one in settings if facts.isdisjoint(statement({one.name: one.value}, program).facts)]
-    for name in of_launcher:
-        current.pop(name)
+    staying = {name: current.pop(name) for name in list(current) if situation.stays(name)}
+    facts = statement({**current, **staying}, program).facts.keys()
+    names = {plain_key(spelling_in(program, name)) for name in current}
+    settings = [
+        one
+        for one in settings
+        if plain_key(spelling_in(program, one.key)) in names
+        or facts.isdisjoint(statement({one.name: one.value}, program).facts)
+    ]
     dialect = settings_of(program) if program in programs() else ()
     configured = next((one.file for one in dialect if one.place is SettingPlace.JSON), "")
     held = {plain_key(spelling_in(program, name)): (name, value) for name, value in current.items()}

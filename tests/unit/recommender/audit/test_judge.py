@@ -108,11 +108,9 @@ def test_what_costs_is_found_in_launches_of_other_programs(script: str, rule: st
     assert rule in [item.rule for item in judge_settings(case, shipped_rules())]
 
 
-@pytest.mark.parametrize(("share", "found"), [(0.01, True), (0.3, False)])
-def test_an_offload_that_a_launcher_is_told_is_found_where_all_fits(share: float, *, found: bool) -> None:
+def test_an_offload_that_a_launcher_is_told_is_found() -> None:
     script = "accelerate launch --offload_optimizer_device cpu sft.py --per_device_train_batch_size 1"
-    rules = judged(script, "transformers", "5.0.0", weight_share=share)
-    assert ("accelerate-offload-of-what-fits" in rules) is found
+    assert "accelerate-offload" in judged(script, "transformers", "5.0.0")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.questions.launches.launch import read_launch
-from kg.nouns.situation import OF_LAUNCHER
+from kg.nouns.situation import STAYS
 from kg.terms.dialects import statement
 
 
@@ -89,5 +89,17 @@ def test_what_a_launcher_is_told_counts_and_is_of_the_launcher(flags: str, conte
     assert isinstance(places, dict)
     assert statement(current, "transformers").facts["zero_stage"] == 3
     assert told["precision"] == "bf16"
-    assert {places[name] for name in current if "sharding" in name or "precision" in name} == {OF_LAUNCHER}
-    assert OF_LAUNCHER not in places["per_device_train_batch_size"]
+    assert {places[name] for name in current if "sharding" in name or "precision" in name} == {STAYS}
+    assert STAYS not in places["per_device_train_batch_size"]
+
+
+def test_the_fields_of_a_json_file_stay_in_the_file() -> None:
+    text = "deepspeed --num_gpus 8 run.py --model_name_or_path a/B --per_device_train_batch_size 1 --deepspeed ds.json"
+    content = '{"zero_optimization": {"stage": 3}}'
+    told = read_launch(text, "c", beside={"ds.json": content}.get).question
+    current, places = told["current"], told["places"]
+    assert isinstance(current, dict)
+    assert isinstance(places, dict)
+    assert current["deepspeed"] == "ds.json"
+    assert places["zero_optimization.stage"] == STAYS
+    assert statement(current, "transformers").facts["zero_stage"] == 3
