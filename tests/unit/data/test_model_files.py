@@ -58,7 +58,7 @@ WIDE_ATTENTION = {
     "qwen3-omni-30b-a3b", "solar-open-100b", "deepseek-v4-flash", "deepseek-v4-pro", "gemma-2-27b", "gemma-3-27b", "gemma-4-26b-a4b", "gemma-4-31b",
     "glm-4-5", "glm-4-5-air", "glm-4-5v", "glm-4-6", "glm-4-7", "minimax-m2", "qwen3-coder-next", "seed-oss-36b",
     "gpt-oss-120b", "gpt-oss-20b", "hy3-preview", "mimo-v2-flash", "minimax-m2-5", "minimax-m2-7",
-    "minimax-m3", "mistral-nemo-12b", "qwen3-0-6b", "qwen3-235b-a22b", "qwen3-30b-a3b", "qwen3-32b",
+    "minimax-m3", "mistral-nemo-12b", "mistral-small-24b", "qwen3-0-6b", "qwen3-235b-a22b", "qwen3-30b-a3b", "qwen3-32b",
     "qwen3-4b", "qwen3-5-0-8b", "qwen3-5-122b-a10b", "qwen3-5-27b", "qwen3-5-35b-a3b",
     "qwen3-5-397b-a17b", "qwen3-5-4b", "qwen3-6-27b", "qwen3-6-35b-a3b", "qwen3-coder-30b-a3b",
     "qwen3-coder-480b-a35b", "qwen3-embedding-0-6b", "qwen3-embedding-4b", "qwen3-next-80b-a3b",
