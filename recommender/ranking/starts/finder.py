@@ -34,8 +34,8 @@ from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.draft import StartDraft, worth_testing
 from recommender.ranking.starts.launchable import in_release
 from recommender.ranking.starts.layout_choice import (
-    TRUST_FOR_LATENCY,
     TRUST_IN_TIMES,
+    TRUST_UNHEARD,
     choose_layouts,
     shown_layouts,
 )
@@ -385,12 +385,13 @@ class StartFinder:
     def _chosen(
         self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[PricedStep]
     ) -> list[ChosenLayout]:
+        is_unheard = asked.is_for_latency or asked.question.machine.network.cards
         return choose_layouts(
             options,
             draft.for_layout(),
             training=draft.situation.is_training,
             model=draft.situation.model,
-            trust=TRUST_FOR_LATENCY if asked.is_for_latency else TRUST_IN_TIMES,
+            trust=TRUST_UNHEARD if is_unheard else TRUST_IN_TIMES,
             settings=asked.question.settings,
             tested=draft.tested,
         )

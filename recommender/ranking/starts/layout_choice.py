@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 TRUST_IN_TIMES = 0.3
 """Weight of a nat of modelled merit against a nat of agreement among recipes. Chosen on the shipped recipes;
 ``benchmarks/answers/recipes.py`` refits it with the asked family left out."""
-TRUST_FOR_LATENCY = 10.0
-"""The same where a time is to be short: most recipes are for throughput and do not say so; a choice."""
+TRUST_UNHEARD = 10.0
+"""The same where recipes are for other ends: a time is to be short, which few are for and none says, or cards
+that PCIe alone joins, while recipes are for linked servers; a choice."""
 OTHER_PRECISION = 0.2
 """Factor of the weight of a recipe whose weights have another width: it needs another share of the memory;
 a choice."""

@@ -69,5 +69,6 @@ def test_a_deployment_has_the_price_of_the_same_layout_in_a_plan(shipped: Worksp
     same = [
         one for one in found if one.deployment.layout == start.layout and one.deployment.concurrency == 256
     ]
+    assert start.layout is not None
     assert (start.layout.tp, start.layout.devices) == (8, 8)
     assert [one.throughput for one in same] == [pytest.approx(start.expected[0].value, rel=1e-3)]

@@ -1,5 +1,6 @@
 """Start configurations found in the shipped knowledge."""
 
+import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,8 @@ from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.starts.finder import NO_ROOM
+from recommender.ranking.starts.layout_choice import CLEARLY
+from recommender.ranking.starts.layout_options import layout_options
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import Starts
 from recommender.workspace.workspace import Workspace
@@ -421,3 +424,20 @@ def test_a_checkpoint_of_four_bits_of_another_model_is_not_for_this_one(shipped:
     assert [one.because for one in other.not_here if one.strategy == "--quantization"] == [
         "a checkpoint of qwen3-32b"
     ]
+
+
+@pytest.mark.parametrize("card", ["a10g", "l40s", "geforce-rtx-4090"])
+@pytest.mark.parametrize("phase", ["training", "serving"])
+def test_price_decides_between_layouts_of_cards_that_pcie_alone_joins(
+    shipped: Workspace, card: str, phase: str
+) -> None:
+    """Recipes are for linked servers, where tensors are cheap to split."""
+    about = {"model": "llama-3-1-8b", "phase": phase, "hardware": card, "count": 8}
+    asked, found = situation(shipped, **about), starts(shipped, **about)
+    assert asked is not None
+    finder = shipped.snapshot.recommender.planner.starts
+    question = finder.priced(asked, found.recipes, shipped.ask.model_facts(asked.problem))
+    assert question is not None
+    merits = {one.layout: one.log_merit or -math.inf for one in layout_options(question)}
+    assert found.first.layout is not None
+    assert merits[found.first.layout] > max(merits.values()) - CLEARLY

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kg.nouns.layout import ParallelLayout
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.model_traits import ModelTraits
-from recommender.ranking.starts.layout_choice import TRUST_FOR_LATENCY, choose_layouts, degrees, likeness
+from recommender.ranking.starts.layout_choice import TRUST_UNHEARD, choose_layouts, degrees, likeness
 from tests.unit.recommender.ranking.starts.situations import MODELS, recipe, weighed
 
 
@@ -59,7 +59,7 @@ def test_a_recipe_of_one_device_splits_nothing() -> None:
 
 
 def test_where_a_time_is_to_be_short_the_price_decides_again() -> None:
-    chosen = choose_layouts([USUAL, FAST], weighed(PUBLISHED), training=False, trust=TRUST_FOR_LATENCY)
+    chosen = choose_layouts([USUAL, FAST], weighed(PUBLISHED), training=False, trust=TRUST_UNHEARD)
     assert chosen[0].option is FAST
 
 
