@@ -50,7 +50,7 @@ class SettingPart:
         return self.when.judge(facts).truth is Truth.HOLDS
 
 
-@lru_cache(maxsize=8192, typed=True)
+@lru_cache(maxsize=8192)
 def part_of(key: str, value: Value = None, software: str = "") -> SettingPart | None:
     """The part that a setting configures; None where it is for any model on any chip.
 

@@ -50,7 +50,7 @@ _STATE = re.compile(
 )
 
 
-_INSTALLED = re.compile(r"(?<!\S)/(?:opt|usr|home|root|mnt|data)/\S+")
+_INSTALLED = re.compile(r"(?<!\S)/(?:opt|usr|home|root|mnt|data|tmp)/[^\s)]+")
 """A place on somebody's machine: it says nothing of the fault."""
 _SENTENCE = re.compile(r"(?<!\{)\{\w*(?:msg|message|hint|suffix|note|reasons?|advice)\}")
 """Values that are sentences."""
