@@ -18,7 +18,7 @@ from recommender.cost_model.machine import link_note
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.question import Question
-from recommender.cost_model.settings.engine_defaults import engine_defaults
+from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, name_of
 from recommender.green.power_curve import clock_steps
 from recommender.ranking.feasibility.training_fit import fit_of_question, with_length
@@ -290,7 +290,8 @@ def estimate_problem(
             *notes,
             f"left out: {len(changes) - len(kept)} of {len(changes)} combinations are no layouts",
         )
-    said = (rests_on(question, steps), link_note(question.machine), assumptions(question, kept[0]))
+    host = host_note(question.engine, {**question.settings, **kept[0]})
+    said = (rests_on(question, steps), link_note(question.machine), host, assumptions(question, kept[0]))
     notes = (*notes, *(text for text in said if text))
     if by_operator and len(kept) > 1:
         raise InputError(

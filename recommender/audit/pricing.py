@@ -16,7 +16,7 @@ from recommender.audit.finding import PricedCost
 from recommender.cost_model.change import MEMORY_SPREAD, modelled_gain
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.dialects import OFF, translate
-from recommender.cost_model.settings.engine_defaults import engine_defaults, trainers
+from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.change import LEAST_LOG_GAIN
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 SHOWN = 0.005
 """Log gain below which the cost model sees nothing: half a per cent, far inside its own error."""
-
-_BY_THE_HOST = frozenset({"optimizer", "parameters"})
-"""What DeepSpeed and FSDP keep with the host, which then updates it: that time is not modelled."""
 
 UNKNOWN_ROOM = {
     "en": "only where the memory holds the work without it, which is not known here",
@@ -136,7 +133,7 @@ def _has_room(item: SettingFinding, case: AuditCase, question: Question | None) 
 
 def _cost(item: SettingFinding, case: AuditCase, question: Question) -> PricedCost | None:
     now = _facts(item, case, question)
-    if now.get("offload") in _BY_THE_HOST and question.engine in trainers():
+    if host_note(question.engine, now):
         return None
     standing = {**OFF, **engine_defaults(question.phase, question.engine, question.version)}
     without = {
@@ -144,7 +141,7 @@ def _cost(item: SettingFinding, case: AuditCase, question: Question) -> PricedCo
         if str(question.settings.get(name, value)) != str(value)
         else standing.get(name)
         for name, value in now.items()
-    }
+    } | _facts_instead(item, question)
     changed = {name for name, value in now.items() if without[name] is not None and without[name] != value}
     if not changed:
         return None
@@ -173,10 +170,22 @@ def _gain(
     return modelled_gain(log_gain) if log_gain >= SHOWN else None
 
 
+def _facts_instead(item: SettingFinding, question: Question) -> Mapping[str, object]:
+    """What the setting says that is written in its place; nothing where it is taken away."""
+    if item.instead is None or plain_key(item.instead[0]) != plain_key(item.setting.key):
+        return {}
+    return _translated({plain_key(item.instead[0]): item.instead[1]}, question)
+
+
 def _facts(item: SettingFinding, case: AuditCase, question: Question) -> Mapping[str, object]:
     """What the setting says to the cost model."""
     settings = dict(case.forms[item.setting])
     settings[plain_key(item.setting.key).rpartition(".")[2]] = item.setting.value
+    return _translated(settings, question)
+
+
+def _translated(settings: Mapping[str, object], question: Question) -> Mapping[str, object]:
+    """Settings in the names of the cost model."""
     typed = {
         name: value == "true" if value in {"true", "false"} else value for name, value in settings.items()
     }

@@ -281,3 +281,16 @@ def test_a_start_of_deepspeed_keeps_its_file_and_is_told_no_other_way_to_share(
     assert "--deepspeed ds.json" in start
     assert "--fsdp" not in start
     assert "zero-optimization" not in start
+
+
+def test_a_price_says_that_the_host_which_updates_weights_is_not_in_it(run: Any, tmp_path: Path) -> None:
+    states = {"stage": 3, "offload_optimizer": {"device": "cpu"}}
+    (tmp_path / "ds.json").write_text(json.dumps({"zero_optimization": states}))
+    script = tmp_path / "run.sh"
+    script.write_text(
+        "deepspeed --num_gpus 8 run_clm.py --model_name_or_path Qwen/Qwen2.5-14B --deepspeed ds.json "
+        "--per_device_train_batch_size 1 --bf16 True --max_seq_length 4096\n"
+    )
+    for verb in ("recommend", "estimate"):
+        said = run(verb, "--from-command", script, "--hardware", "a100-sxm4-80gb")
+        assert "the host updates the weights" in said.out + said.err

@@ -22,10 +22,12 @@ def add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> 
         return set()
     contents = file_contents(started, given, beside)
     of_launchers = {name for _, name in started.launcher_files()}
-    for name in contents.keys() - of_launchers:
-        own = set(given.values)
-        add_file(given, contents[name])
-        if started.signs.reader == "trainer" and name.endswith(".json"):
+    for name, content in contents.items():
+        if name in of_launchers:
+            continue
+        own, stays = set(given.values), name in staying_files(started, given).values()
+        add_file(given, content)
+        if stays:
             given.places |= dict.fromkeys(given.values.keys() - own, STAYS)
     for options, name in started.launcher_files():
         own = set(options.values)
@@ -37,6 +39,13 @@ def add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> 
     return set(contents)
 
 
+def staying_files(started: StartedProgram, given: LaunchOptions) -> dict[str, str]:
+    """The JSON files that options of a trainer name, by option: their settings stay there."""
+    told = {name: str(given.values[name]) for name in started.signs.file if name in given.values}
+    is_trainer = started.signs.reader == "trainer"
+    return {name: word for name, word in told.items() if is_trainer and word.endswith(".json")}
+
+
 _NAMED = "config_name"
 """Option by which Hydra is told a file by its name alone."""
 
@@ -44,7 +53,7 @@ _NAMED = "config_name"
 def file_contents(
     started: StartedProgram, given: LaunchOptions, beside: Beside
 ) -> dict[str, dict[str, object]]:
-    """The contents of the files of settings that a launch names, by name, where those are there.
+    """The contents of the files of settings that a launch names, and those name, where those are there.
 
     Raises:
         InputError: One is there and is no YAML.
@@ -58,8 +67,9 @@ def file_contents(
     if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
         names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
     names += [name for _, name in started.launcher_files()]
-    for name in names or started.signs.beside:
-        text = beside(name) if UNKNOWN not in name else None
+    names = names or list(started.signs.beside)
+    for name in names:  # which grows by what a file names
+        text = beside(name) if UNKNOWN not in name and name not in read else None
         try:
             is_toml = name.endswith(".toml")
             content = None if text is None else tomllib.loads(text) if is_toml else load_yaml(text.encode())
@@ -67,4 +77,5 @@ def file_contents(
             raise InputError(f"{name}: {error}") from None
         if isinstance(content, dict):
             read[name] = content
+            names += [word for key in started.signs.file if "." in (word := str(content.get(key, "")))]
     return read

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
+from ingest.questions.launches.launch_files import staying_files
 from ingest.questions.launches.program import POSITIONAL
 from ingest.questions.launches.script import UNKNOWN, readable
 from kg.terms.dialects import statement
@@ -59,14 +60,15 @@ def read_trainer(
         question["count"] = devices
     files = {name: word for name in signs.file if "." in (word := str(given.values.get(name, "")))}
     files |= {
-        word: word for word in given.others if POSITIONAL in signs.file and word.endswith((".yaml", ".yml"))
+        word: word
+        for word in given.others
+        if POSITIONAL in signs.file and word.endswith((".yaml", ".yml", ".json"))
     }
     notes += [f"{NOT_READ} {name}" for name in files.values() if UNKNOWN not in name]
     hint = next((stem for word in files.values() if _SIZED.search(stem := PurePosixPath(word).stem)), "")
     if hint and "model" not in question:
         question["model"] = hint
-    kept = {name for name, word in files.items() if word.endswith(".json")}
-    skipped = {*NOT_TUNED, *signs.model, *signs.length, *files} - kept
+    skipped = {*NOT_TUNED, *signs.model, *signs.length, *files} - staying_files(started, given).keys()
     question["current"] = {**environment, **{k: v for k, v in given.values.items() if k not in skipped}}
     if places := {name: path for name, path in given.places.items() if name not in skipped}:
         question["places"] = places

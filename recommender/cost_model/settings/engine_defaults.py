@@ -32,6 +32,17 @@ def trainers() -> Mapping[str, Mapping[str, float | str]]:
     }
 
 
+_BY_THE_HOST = frozenset({"optimizer", "parameters"})
+"""What DeepSpeed and FSDP keep with the host, which then updates it."""
+
+
+def host_note(engine: str, settings: Mapping[str, object]) -> str:
+    """What a price leaves out where the host updates the weights; empty where the devices do."""
+    if settings.get("offload") not in _BY_THE_HOST or engine not in trainers():
+        return ""
+    return "the host updates the weights: its time is in no price"
+
+
 _DIVIDING = ("tensor_parallel", "pipeline_parallel", "expert_parallel")
 
 

@@ -20,6 +20,7 @@ from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.assumed import assumed_count, assumed_precision
 from recommender.cost_model.machine import link_note
+from recommender.cost_model.settings.engine_defaults import host_note
 from recommender.ranking.feasibility.training_fit import (
     TrainingFit,
     fit_of,
@@ -223,12 +224,13 @@ class StartFinder:
         """What the price of layouts does not know of the question."""
         if draft.question is None:
             return []
-        problem, links = draft.situation.problem, link_note(draft.question.machine)
+        problem, question = draft.situation.problem, draft.question
+        notes = [link_note(question.machine), host_note(question.engine, question.settings)]
         decides = problem.objective.metric
         if decides in LIMITED or priced_as(problem.objective, problem.workload.kind):
-            return [links] if links else []
+            return [note for note in notes if note]
         by_rate = f"{decides} is not modelled for layouts: they are ordered by throughput"
-        return [by_rate, *([links] if links else [])]
+        return [by_rate, *(note for note in notes if note)]
 
     def _pinned(self, draft: StartDraft) -> list[ExactRun]:
         """The measurements of exactly this question, best first."""

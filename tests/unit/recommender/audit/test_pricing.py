@@ -102,3 +102,12 @@ def test_zero_offload_is_judged_by_the_memory(shipped: Workspace) -> None:
         found = {item.rule: item for item in findings if item.level is not FindingLevel.NOTE}
         assert ("zero-offload" in found) is rule, model
         assert not rule or found["zero-offload"].priced is None  # what the host does is not modelled
+
+
+def test_a_setting_that_is_written_anew_is_priced_against_what_takes_its_place(shipped: Workspace) -> None:
+    text = "swift sft --model Qwen/Qwen2.5-7B-Instruct --deepspeed zero3_offload --max_length 4096"
+    raw = {**read_launch(text, "launch.sh").question, "hardware": "a100-sxm4-80gb", "count": 8}
+    found = {item.rule: item for item in shipped.launches.check(raw, running_settings(text)).findings}
+    offload = found["swift-zero-offload"]
+    assert offload.instead == ("--deepspeed", "zero3")
+    assert offload.priced is None  # both shard all states; what the host does is not modelled

@@ -103,3 +103,18 @@ def test_the_fields_of_a_json_file_stay_in_the_file() -> None:
     assert current["deepspeed"] == "ds.json"
     assert places["zero_optimization.stage"] == STAYS
     assert statement(current, "transformers").facts["zero_stage"] == 3
+
+
+@pytest.mark.parametrize("name", ["sft.json", "sft.yaml"])
+def test_a_file_that_a_file_names_is_read_and_the_first_is_the_launch_itself(name: str) -> None:
+    files = {
+        name: '{"model_name_or_path": "a/B", "cutoff_len": 4096, "deepspeed": "ds.json", "bf16": true}',
+        "ds.json": '{"zero_optimization": {"stage": 3}, "deepspeed": "ds.json"}',
+    }
+    told = read_launch(f"llamafactory-cli train {name}", "c", beside=files.get)
+    current, places = told.question["current"], told.question["places"]
+    assert isinstance(current, dict)
+    assert isinstance(places, dict)
+    assert (current["bf16"], current["zero_optimization.stage"]) == (True, 3)
+    assert {key for key, place in places.items() if place == STAYS} == {"zero_optimization.stage"}
+    assert not told.notes
