@@ -298,7 +298,7 @@ def _started(
             f"{place}: {first.launcher} starts {first.script}, whose name and options tell no program",
             hint=f"did you mean {near[0]}?"
             if near
-            else f"known: {known_programs()}; --software NAME tells it",
+            else f"known: {known_programs()}; or leave the script out: --model, --phase, --software NAME",
         )
     return found, notes
 
