@@ -16,7 +16,7 @@ from recommender.cost_model.layout_domain import fullest
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import PHASES
-from recommender.cost_model.workloads.memory_fit import least_bytes
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes
 from recommender.ranking.layout_question import LIMITED
 from recommender.ranking.measured.best_case import told
 from recommender.ranking.start import OFFICIAL
@@ -110,12 +110,18 @@ def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
     """Why "does not fit" cannot be said: the program's memory is not modelled, or a script says it runs."""
     if not is_judged(asked):
         return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
-    if situation.problem.situation.has_script:
+    if not situation.problem.situation.has_script:
+        return ""
+    if situation.is_training:
         return (
-            "by the memory model it does not fit, but your script says that it runs: narrower weights"
-            " (--precision), shorter lengths (--shape) or fewer requests (--trait concurrency=N) may be why"
+            "by the memory model it does not fit, but your script says that it runs: shorter lengths"
+            " (--shape) may be why; tunegraph estimate names what takes less"
         )
-    return ""
+    less = f" in the {asked.usable:.0%} of the memory that it takes" if asked.usable < USABLE_MEMORY else ""
+    return (
+        f"by the memory model it does not fit{less}, but your script says that it runs: narrower weights"
+        " (--precision), shorter lengths (--shape) or fewer requests (--trait concurrency=N) may be why"
+    )
 
 
 def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
