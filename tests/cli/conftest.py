@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -97,7 +99,7 @@ def run(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Run:
     """Runs a command line on the shipped workspace or another, and sees that no traceback comes out."""
-    streams = tmp_path_factory.mktemp("streams")
+    held, streams = [_held(shipped_path)], tmp_path_factory.mktemp("streams")
     files = {"stdin": os.devnull, "stdout": str(streams / "out"), "stderr": str(streams / "err")}
 
     def call(
@@ -126,9 +128,18 @@ def run(
             out, err = (Path(files[name]).read_bytes().decode() for name in ("stdout", "stderr"))
             ran = Ran(code=end["code"], out=out, err=err)
         assert "Traceback" not in ran.err, ran.err
+        held.append(_held(shipped_path))  # so that the test that writes is the one that fails
+        assert held[-1] == held[-2], f"{words} writes to the workspace that tests share"
         return ran
 
     return call
+
+
+def _held(workspace: Path) -> tuple[bool, int]:
+    """What answers of a workspace rest on besides what ships: anchors of its own, and batches."""
+    with closing(sqlite3.connect(f"file:{workspace / 'trials.sqlite3'}?mode=ro", uri=True)) as store:
+        [[batches]] = store.execute("SELECT count(*) FROM batches")
+    return (workspace / "anchors.json").exists(), batches
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """``tunegraph calibrate``: constants from one's own measurements."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,9 @@ def test_either_operators_or_steps(run: Any, arguments: tuple[str, ...]) -> None
 
 
 def test_runs_of_ones_own_narrow_answers_about_their_model_and_move_those_about_others(
-    run: Any, tmp_path: Path
+    run: Any, shipped_path: Path, tmp_path: Path
 ) -> None:
+    own = shutil.copytree(shipped_path, tmp_path / "w")
     rows = [
         {
             "task": {
@@ -104,15 +106,16 @@ def test_runs_of_ones_own_narrow_answers_about_their_model_and_move_those_about_
         return run(
             *("estimate", "--model", model, "--phase", "serving", "--hardware", "910B3", "--count", count),
             *("--software", "vllm-ascend=0.11.0", "--set", f"tp={count}", "--set", "batch=32", "--json"),
+            workspace=own,
         ).json["estimates"][0]  # fmt: skip
 
-    none = run("calibrate", "--own")
+    none = run("calibrate", "--own", workspace=own)
     assert none.code == 3
     assert "tunegraph ingest" in none.err
     other = estimate("llama-3.3-70b", 8)
-    assert run("ingest", path).code == 0
+    assert run("ingest", path, workspace=own).code == 0
     assert estimate("llama-3.3-70b", 8) == other  # nothing moves unasked
-    ran = run("calibrate", "--own", "--json")
+    ran = run("calibrate", "--own", "--json", workspace=own)
     assert ran.code == 0, ran.err
     assert len(ran.json["steps"]) == 3
     same, others = ran.json["intervals"]

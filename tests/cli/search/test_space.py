@@ -1,5 +1,6 @@
 """``tunegraph search space`` as people run it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,8 @@ def test_tiles_of_a_product_and_their_buffers(run: Run) -> None:
 
 
 @pytest.mark.long
-def test_a_file_is_pruned_by_what_the_workspace_has(run: Run, tmp_path: Path) -> None:
+def test_a_file_is_pruned_by_what_the_workspace_has(run: Run, shipped_path: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(shipped_path, tmp_path / "w")
     task = {
         "problem": {
             "op": "toy",
@@ -105,15 +107,15 @@ def test_a_file_is_pruned_by_what_the_workspace_has(run: Run, tmp_path: Path) ->
         "objectives": ["kernel_time"],
     }
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
-    nothing = run("search", "space", tmp_path / "task.yaml")
+    nothing = run("search", "space", tmp_path / "task.yaml", workspace=own)
     assert nothing.code == 2
     (tmp_path / "known.csv").write_text(_toy("NVIDIA A100-SXM4-80GB"))
-    assert run("ingest", tmp_path / "known.csv").code == 0
-    ran = run("search", "space", tmp_path / "task.yaml")
+    assert run("ingest", tmp_path / "known.csv", workspace=own).code == 0
+    ran = run("search", "space", tmp_path / "task.yaml", workspace=own)
     assert ran.code == 0, ran.err
     assert "known: toy on a100-sxm4-80gb" in ran.err
     assert "left out: x=8 with y=8" in ran.err
-    named = run("search", "space", tmp_path / "task.yaml", "--known", "workspace")
+    named = run("search", "space", tmp_path / "task.yaml", "--known", "workspace", workspace=own)
     assert named.out == ran.out
 
 

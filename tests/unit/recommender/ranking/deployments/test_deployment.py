@@ -59,8 +59,7 @@ def test_tokens_and_requests_a_second_are_one(shipped: Workspace) -> None:
 
 def test_a_deployment_has_the_price_of_the_same_layout_in_a_plan(shipped: Workspace) -> None:
     raw = {"model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 8}
-    running = {"tensor-parallel-size": 8}  # whichever layout would be named first
-    problem, _ = shipped.problem({**raw, "traits": {"concurrency": 256}, "current": running})
+    problem, _ = shipped.problem({**raw, "traits": {"concurrency": 256}})
     start = shipped.recommend(problem).starts[0]
     decision = shipped.ask.decision(problem)
     assert decision is not None
@@ -69,6 +68,4 @@ def test_a_deployment_has_the_price_of_the_same_layout_in_a_plan(shipped: Worksp
     same = [
         one for one in found if one.deployment.layout == start.layout and one.deployment.concurrency == 256
     ]
-    assert start.layout is not None
-    assert (start.layout.tp, start.layout.devices) == (8, 8)
     assert [one.throughput for one in same] == [pytest.approx(start.expected[0].value, rel=1e-3)]
