@@ -144,10 +144,10 @@ def test_a_port_that_the_script_computes_and_its_key_are_its_own(
         port = free.getsockname()[1]
     (place / "serve.sh").write_text(
         f"#!/bin/bash\r\nPORT=${{PORT:-{port}}}\r\n"
-        "vllm serve /m/a --port $PORT --max-num-seqs 4 --api-key ${KEY:-sk-secret}\r\n"
+        "vllm serve /m/a --port $PORT --max-num-seqs 4 --enforce-eager --api-key ${KEY:-sk-secret}\r\n"
     )
     says = ("--accuracy", "echo no answer for $OPENAI_API_KEY; false")
-    ran = tune("serve.sh", *LOAD, "--start-time", "20s", "--change", "OTHER=1", *says)
+    ran = tune("serve.sh", *LOAD, "--start-time", "20s", "--change", "--enforce-eager=", *says)
     assert ran.code == 3, ran.err
     written = "".join(path.read_text() for path in empty_path.rglob("journal.jsonl"))
     assert "no answer for [secret]" in written
