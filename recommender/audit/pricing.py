@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from kg.nouns.gain import Gain
+    from kg.nouns.values import Value
     from recommender.audit.case import AuditCase
     from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
@@ -170,24 +171,24 @@ def _gain(
     return modelled_gain(log_gain) if log_gain >= SHOWN else None
 
 
-def _facts_instead(item: SettingFinding, question: Question) -> Mapping[str, object]:
+def _facts_instead(item: SettingFinding, question: Question) -> dict[str, object]:
     """What the setting says that is written in its place; nothing where it is taken away."""
     if item.instead is None or plain_key(item.instead[0]) != plain_key(item.setting.key):
         return {}
     return _translated({plain_key(item.instead[0]): item.instead[1]}, question)
 
 
-def _facts(item: SettingFinding, case: AuditCase, question: Question) -> Mapping[str, object]:
+def _facts(item: SettingFinding, case: AuditCase, question: Question) -> dict[str, object]:
     """What the setting says to the cost model."""
     settings = dict(case.forms[item.setting])
     settings[plain_key(item.setting.key).rpartition(".")[2]] = item.setting.value
     return _translated(settings, question)
 
 
-def _translated(settings: Mapping[str, object], question: Question) -> Mapping[str, object]:
+def _translated(settings: Mapping[str, Value], question: Question) -> dict[str, object]:
     """Settings in the names of the cost model."""
-    typed = {
+    typed: dict[str, Value] = {
         name: value == "true" if value in {"true", "false"} else value for name, value in settings.items()
     }
     layers = int(question.model.layers) or None
-    return translate(typed, question.phase, count=question.machine.count, layers=layers).settings
+    return dict(translate(typed, question.phase, count=question.machine.count, layers=layers).settings)
