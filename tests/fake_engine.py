@@ -2,7 +2,8 @@
 
 Its speed follows from its settings: ``--max-num-seqs`` answers at a time, a token every ``TOKEN_MS`` (three times
 as long under ``--enforce-eager``). ``FAULT`` orders a fault: ``dies``, ``silent``, ``stubborn`` (ignores being
-asked to end), ``mute`` (dies under load), ``wrong`` (other answers under ``--enforce-eager``).
+asked to end), ``mute`` (dies under load), ``wrong`` (other answers under ``--enforce-eager``), ``close`` (refuses to
+tell how likely its tokens were).
 """
 
 import argparse
@@ -102,6 +103,9 @@ def _serve() -> None:
             if self._is_refused():
                 return
             asked[0] += 1
+            if fault == "close" and "logprobs" in body:
+                self.send_error(400, "logprobs are not supported")
+                return
             if fault == "mute" and asked[0] > 20:
                 print("CUDA error: an illegal memory access was encountered", flush=True)
                 os._exit(1)
@@ -111,7 +115,14 @@ def _serve() -> None:
                 if not body.get("stream"):
                     time.sleep(token_s)
                     text = f"{says} to {body['prompt'][:8]}"
-                    self._json({"choices": [{"text": text}], "usage": usage})
+                    words = text.split()
+                    told: object = {
+                        "tokens": words,
+                        "token_logprobs": [-0.1] * len(words),
+                        "top_logprobs": [{word: -0.1, "else": -2.4} for word in words],
+                    }
+                    told = told if "logprobs" in body else None
+                    self._json({"choices": [{"text": text, "logprobs": told}], "usage": usage})
                     return
                 self.send_response(200)
                 self.send_header("Transfer-Encoding", "chunked")

@@ -190,7 +190,11 @@ def _content(prepared: PreparedTune, name: str, outcome: TuneOutcome) -> dict[st
                 "gain": None if step.gain is None else round(step.gain, 4),
                 "accepted": step.is_accepted,
                 "quality": None if step.quality is None else step.quality.to_json(),
-                **{key: value for key, value in step.result.to_json().items() if key != "answers"},
+                **{
+                    key: value
+                    for key, value in step.result.to_json().items()
+                    if key not in {"answers", "tokens"}
+                },
             }
             for step in outcome.steps
         ],

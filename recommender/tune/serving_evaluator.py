@@ -99,12 +99,12 @@ class ServingEvaluator:
                     else (self._compared(run, start.seed, start.rates), "")
                 )
                 load_s = time.monotonic() - loaded
-                found: tuple[str, ...] = ()
-                wavers = False
+                found = again = quality.ServerAnswers(())
                 if value is not None and self._is_judged(start, value):
-                    found = quality.answers(run.address, run.model, cancel)
+                    found = again = quality.answers(run.address, run.model, cancel)
                     is_script = not any(True for _ in start.edits.each())
-                    wavers = is_script and found != quality.answers(run.address, run.model, cancel)
+                    if is_script:
+                        again = quality.answers(run.address, run.model, cancel, at_once=True)
                     if self.accuracy and not is_script:
                         quality.judge(self.accuracy, run.address, run.model, self.place, cancel)
         except (StartError, AnswerError) as fault:
@@ -129,8 +129,10 @@ class ServingEvaluator:
             void=tuple(run.void),
             disturbed=sum(bool(item.disturbed) for item in probes),
             others=_others(best.result),
-            answers=found,
-            wavers=wavers,
+            answers=found.texts,
+            tokens=found.tokens,
+            wavers=found.texts != again.texts,
+            wavering=quality.spread(found.distances(again)),
             ready_s=run.ready_s,
             cost_s=time.monotonic() - began,
             load_s=load_s,

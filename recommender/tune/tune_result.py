@@ -10,6 +10,7 @@ from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.entities import Better, Status
 from recommender.experiment.verdict import Verdict
 from recommender.tune.launch_script import joined
+from recommender.tune.quality import ServerAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,7 +37,9 @@ class TuneResult(JsonNoun):
         disturbed: Probes that count although they were disturbed.
         others: Further numbers by name, in seconds, tokens and parts.
         answers: To the fixed prompts.
+        tokens: Of each answer, as :class:`ServerAnswers` has them.
         wavers: Whether it answers differently when it is asked twice.
+        wavering: Mean distance of the tokens of each answer between the two times.
         ready_s: From its start until it was ready.
         cost_s: Time of all of it.
         load_s: Time that its loads ran, warm-up included.
@@ -53,10 +56,17 @@ class TuneResult(JsonNoun):
     disturbed: int = 0
     others: Mapping[str, float] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
+    tokens: tuple[tuple[Mapping[str, float], ...], ...] = ()
     wavers: bool = False
+    wavering: tuple[float, ...] = ()
     ready_s: float = field(default=0.0, metadata=in_json(digits=3))
     cost_s: float = field(default=0.0, metadata=in_json(digits=3))
     load_s: float = field(default=0.0, metadata=in_json(digits=3))
+
+    @property
+    def said(self) -> ServerAnswers:
+        """Its answers."""
+        return ServerAnswers(self.answers, self.tokens)
 
     @property
     def is_ok(self) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kg.nouns.values import Settings
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.experiment.standing import ExperimentState
+    from recommender.tune.quality import QualityFinding
     from recommender.tune.tune_journal import TuneJournal
     from recommender.tune.tune_result import TuneEvaluator
 
@@ -125,6 +126,9 @@ class TuneLoop:
         margin: Log ratio that does not matter.
         seed: Of requests and orders.
         watch: Is told how it goes.
+        steps: The evaluations of the search so far.
+        accepted: The changes of the incumbent.
+        quality: Of the incumbent's answers.
     """
 
     evaluator: TuneEvaluator
@@ -140,6 +144,7 @@ class TuneLoop:
     watch: TuneWatch = field(default_factory=TuneWatch)
     steps: list[TuneStep] = field(default_factory=list)
     accepted: list[TuneChange] = field(default_factory=list)
+    quality: QualityFinding | None = None
     _known: dict[str, TuneResult] = field(default_factory=dict)
     _used: int = 0
     _used_s: float = 0.0
@@ -226,7 +231,7 @@ class TuneLoop:
     def _search(self, cancel: Event) -> None:
         """Try each change on the best so far; what noise may have hidden once more, on the last best."""
         queue, tried = list(self.candidates), {digest_of(ScriptEdits())}
-        first, hidden, is_again = self.steps[0].result, list[TuneChange](), False
+        hidden, is_again = list[TuneChange](), False
         while queue or (hidden and not is_again):
             if not queue:
                 queue, is_again = hidden, True
@@ -239,9 +244,7 @@ class TuneLoop:
                 return
             tried.add(digest_of(edits))
             found, gain = self._beside_the_best(edits, change, cancel)
-            quality = None
-            if gain is not None and first.answers and found.answers:
-                quality = compare(first.answers, found.answers, wavers=first.wavers)
+            quality = None if gain is None else self._quality_of(found)
             is_worse = self.best.kept and not found.kept
             is_fault = is_worse or bool(quality and quality.is_fault)
             is_accepted = gain is not None and gain >= ACCEPTED and not is_fault
@@ -250,6 +253,7 @@ class TuneLoop:
             )
             if is_accepted:
                 self.accepted.append(change)
+                self.quality = quality
                 if (more := further(change)) is not None:
                     queue.insert(0, more)
             elif gain is not None and not is_fault:
@@ -283,6 +287,13 @@ class TuneLoop:
                 break
         return found, gain
 
+    def _quality_of(self, found: TuneResult) -> QualityFinding | None:
+        """What became of the answers since the script as it is; None where they were not asked for."""
+        first = self.steps[0].result
+        if not (first.answers and found.answers):
+            return None
+        return compare(first.said, found.said, wavers=first.wavers, wavering=first.wavering)
+
     def _leave_out_idle(self, cancel: Event) -> None:
         """Take back what the winner is no worse without: each of several changes must earn its place."""
         for number, change in enumerate(list(self.accepted)):
@@ -299,6 +310,7 @@ class TuneLoop:
         self, change: TuneChange, whole: ScriptEdits, without: ScriptEdits, place: int, cancel: Event
     ) -> bool:
         """Whether the winner is no worse without a change; twice on a machine that others use."""
+        quality: QualityFinding | None = None
         for turn in range(place, place + _TURNS):
             if not (f"{digest_of(without)}#{turn}" in self._known or self._has_room(2)):
                 return False
@@ -309,8 +321,12 @@ class TuneLoop:
                 return False
             if self.evaluator.objective.gain(beside.value, found.value) >= ACCEPTED:
                 return False
+            quality = quality if is_repeat else self._quality_of(found)
+            if quality is not None and quality.is_fault:
+                return False
             if not (found.disturbed or beside.disturbed):
-                return True
+                break
+        self.quality = quality
         return True
 
     def _is_settled(self, change: TuneChange) -> bool:
@@ -428,7 +444,7 @@ class TuneLoop:
             starts=self._used + len(compared),
             cost_s=self._used_s + sum(item["cost_s"] for item in compared),
             load_s=sum(item.result.load_s for item in self.steps) + sum(item["load_s"] for item in compared),
-            quality=next((item.quality for item in reversed(self.steps) if item.is_accepted), None),
+            quality=self.quality,
         )
         self.journal.note("ended", verdict=outcome.verdict, why=why, starts=outcome.starts)
         return outcome

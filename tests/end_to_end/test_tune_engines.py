@@ -14,12 +14,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
+from recommender.tune.http_stream import Address, AnswerError, answer_of
+from recommender.tune.ports import free_port
+from recommender.tune.quality import ServerAnswers, answers, compare, spread
 from tests.tiny_gguf import llama_server, write_tiny_gguf
 
 Tune = Callable[..., dict[str, Any]]
@@ -122,6 +128,53 @@ def test_a_harmful_setting_of_llama_cpp_is_taken_away(tune: Tune, tmp_path: Path
     first = found["steps"][0]
     assert 0 < first["others"]["ttft_p50_s"] < first["others"]["e2e_p50_s"]
     assert first["ready_s"] < 60
+
+
+def answers_of_llama(
+    tmp_path: Path, *words: str, model: str = "tiny.gguf", at_once: bool = False
+) -> ServerAnswers:
+    """The answers of llama.cpp's server, started with some flags."""
+    port, cancel = free_port(), Event()
+    command = [str(LLAMA), "-m", model, "--port", str(port), "-c", "4096", "-np", "4", "-t", "1", *words]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
+        try:
+            until, address = time.monotonic() + 60, Address(port=port)
+            while time.monotonic() < until:
+                with suppress(AnswerError):
+                    answer_of(address, "/health", timeout_s=5, cancel=cancel)
+                    return answers(address, "tiny", cancel, at_once=at_once)
+                time.sleep(0.05)
+            raise AssertionError("it is not ready")
+        finally:
+            server.kill()
+
+
+@needs_llama
+def test_likelihoods_tell_a_kernel_a_number_format_and_a_model_apart(tmp_path: Path) -> None:
+    """By another kernel it is as near as to itself in company; caches of fewer bits are further, told as unknown."""
+    write_tiny_gguf(tmp_path / "tiny.gguf")
+    write_tiny_gguf(tmp_path / "other.gguf", seed=1)
+    base = answers_of_llama(tmp_path, "-ub", "1")
+    wavering = spread(base.distances(answers_of_llama(tmp_path, "-ub", "1", at_once=True)))
+    assert max(wavering) < 0.002
+    found = [
+        compare(base, answers_of_llama(tmp_path, *words, model=model), wavers=False, wavering=wavering)
+        for words, model in (
+            (("-ub", "1"), "tiny.gguf"),
+            (("-ub", "64"), "tiny.gguf"),
+            (("-ctk", "q8_0"), "tiny.gguf"),
+            (("-ctk", "q4_0"), "tiny.gguf"),
+            ((), "other.gguf"),
+        )
+    ]
+    again, kernel, eight, four, model = (item.distance or 0.0 for item in found)
+    assert again <= kernel < 0.002 < eight < four < model
+    states = [item.state for item in found]
+    assert states[0] == "same"
+    assert states[1] in {"same", "unknown"}
+    assert states[2:] == ["unknown", "unknown", "fault"]
 
 
 @needs_llama

@@ -63,8 +63,8 @@ def test_more_slots_give_more_tokens_and_a_slow_kernel_fewer(evaluator: ServingE
     assert min(one, slow) > 0
     assert 1.5 * max(one, slow) < best <= 4 * 1000 / 4  # four slots, 4 ms a token: no client counts more
     assert base.others["ttft_p50_s"] >= 0.004
-    assert len(base.answers) == 8
-    assert not base.wavers
+    assert len(base.answers) == len(base.tokens) == 8
+    assert (base.wavers, base.wavering) == (False, (0.0,) * 8)
     assert evaluator.words_per_token == pytest.approx(1.0)
 
 
