@@ -11,6 +11,7 @@ from kg.nouns.framework import Framework
 from kg.nouns.release import release_key
 from kg.nouns.situation import StatedFact
 from kg.nouns.values import Value
+from kg.terms.dialects import spelt, statement
 from kg.terms.meanings import variant_of
 from kg.terms.setting_registry import registry, softwares
 from kg.terms.successors import successors
@@ -46,6 +47,9 @@ LIBRARY = "torch"
 
 _OF_DIFFUSION = {"huawei": "mindspeed-mm"}
 """What trains models that denoise by vendor, where that is a program of its own."""
+_OF_ADAPTERS = "llama-factory"
+"""What trains adapters where the usual program has no setting for them: of the programs whose default they
+are, the one with most official recipes. A choice, and said."""
 POOLED = frozenset({"embedding", "reranking"})
 """Tasks of encoders that the servers of language models serve too: supported models of vLLM and vLLM Ascend,
 pooling."""
@@ -103,6 +107,8 @@ def running_framework(
     denoises = trains and architecture == "diffusion"
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, is_language), ""))
     usual = by_id.get(_OF_DIFFUSION.get(vendor, ""), usual) if denoises else usual
+    if trains and usual is not None and _has_adapters(problem) and spelt("lora_rank", usual.id) is None:
+        usual = by_id.get(_OF_ADAPTERS, usual)
     stated = [by_id[name] for name in problem.software if name in by_id]
     named = [item for item in stated if not (item.is_server if trains else item.only_trains)]
     if stated and not named:
@@ -132,6 +138,13 @@ def running_framework(
         followed = "" if runs_here else _release_like(usual.id, version)
         return _running(usual, followed, top.id)  # vLLM on Ascend is its plugin
     return None if usual is None else _running(usual)
+
+
+def _has_adapters(problem: Problem) -> bool:
+    """Whether the question states that adapters are trained."""
+    work = problem.workload
+    said = statement({**work.traits, **work.shape, **(problem.current or {})}).facts
+    return bool(said.get("lora_rank") or work.traits.get("lora"))
 
 
 def _release_of(framework: str, settings: Mapping[str, Value]) -> str:

@@ -132,6 +132,21 @@ def test_no_change_is_expected_to_lose(plan: Plan) -> None:
         assert change.gain is None or change.gain.probability_of_gain >= 0.5
 
 
+@pytest.mark.parametrize("most", ["tpot<=15ms", "tpot<=30ms", "tpot<=50ms"])
+@pytest.mark.parametrize("hardware", ["ascend-910c", "ascend-910b3", "h100-sxm"])
+@pytest.mark.parametrize("model", ["qwen3-32b", "qwen3-235b-a22b"])
+def test_a_start_that_is_said_to_keep_the_limits_keeps_them_as_it_is_written(
+    workspace: Workspace, model: str, hardware: str, most: str
+) -> None:
+    """Also with the settings of recipes, which no layout was chosen by."""
+    asked = {"model": model, "phase": "serving", "hardware": hardware, "count": 8, "precision": "int8"}
+    answer = answered(
+        workspace, {**asked, "limits": [most], "shape": {"input_len": 3500, "output_len": 1500}}
+    )
+    said = [fact.words for fact in answer.assumed if "keeps the limits" in fact.words]
+    assert not (said and plan_of(answer).missed), said
+
+
 def test_no_two_changes_exclude_each_other_or_set_the_same(plan: Plan) -> None:
     listed = (*plan.changes, *plan.further)
     strategies = {change.strategy for change in listed if change.strategy}

@@ -281,8 +281,8 @@ class _Replay:
         most = prompts.shape[1] - 1
         left = np.where(asked.mixed, asked.room - running * asked.verified, asked.room)
         till = np.minimum(self.begun + open_, most)
-        if np.any(asked.whole):  # one that is longer than a step has a step of its own
-            alone = np.where(running <= 0, prompts[self.rows, self.begun] - filled, 0.0)
+        if np.any(asked.whole):  # the first of them at least: such a step has room for the longest prompt
+            alone = prompts[self.rows, np.minimum(self.begun, most)] - filled
             fit = (prompts <= (filled + np.maximum(left, alone) + LEAST_TOKENS)[:, None]).sum(axis=1)
             till, left = (
                 np.where(asked.whole, one, other)

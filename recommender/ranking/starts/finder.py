@@ -48,7 +48,7 @@ from recommender.ranking.starts.layout_options import (
     smallest_fit,
     with_room,
 )
-from recommender.ranking.starts.layout_start import layout_start, within_memory
+from recommender.ranking.starts.layout_start import layout_start, within_bounds
 from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.pinned_start import as_it_ran, asked_work, with_own_number, written_layout
 from recommender.ranking.starts.pricing import layout_question, why_unpriced
@@ -202,7 +202,7 @@ class StartFinder:
             return self._kept(starts, pinned, screen, sizes) if pinned else starts
         found = [layout_start(draft, layouts[0] if layouts else None, agreed, screen)]
         if layouts:
-            found[0] = within_memory(found[0], draft, layouts[0], agreed, screen)
+            found[0] = within_bounds(found[0], draft, layouts[0], agreed, screen)
             others = replace(draft, is_divided_anew=True)
             found += [layout_start(others, one, agreed, screen) for one in layouts[1:]]
             found[1:] = [one for one in found[1:] if not one.overflows]

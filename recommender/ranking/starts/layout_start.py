@@ -15,6 +15,7 @@ from recommender.ranking.starts.draft import WORTH_TESTING
 from recommender.ranking.starts.launchable import launchable
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_flags import SPLITTING
+from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.pricing import started_price, started_question
 from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, written
@@ -55,6 +56,15 @@ class LayoutStart:
         """Whether what is written takes more memory than there is."""
         return self.price is not None and not self.price.fits
 
+    def strays(self, draft: StartDraft, chosen: ChosenLayout) -> float:
+        """How far what is written is from what its layout was chosen for: bytes, or nats over a limit."""
+        if self.price is None or draft.asked is None:
+            return 0.0
+        if self.overflows:
+            return self.price.memory_bytes
+        over = missed(draft.asked.limits, self.price)
+        return over if over > chosen.option.beyond_limits else 0.0
+
 
 def layout_start(
     draft: StartDraft, chosen: ChosenLayout | None, agreed: Sequence[AgreedSetting], screen: Screen
@@ -86,32 +96,31 @@ def layout_start(
     return replace(found, start=start, question=question, price=price)
 
 
-def within_memory(
+def within_bounds(
     found: LayoutStart,
     draft: StartDraft,
     chosen: ChosenLayout,
     agreed: Sequence[AgreedSetting],
     screen: Screen,
 ) -> LayoutStart:
-    """A start without the settings of recipes that leave its layout too little memory.
+    """A start without the settings of recipes with which its layout overflows, or misses a limit it keeps.
 
-    What frees most goes first, until it fits or nothing is left to take away.
+    What helps most goes first, until it is as the layout was chosen or nothing is left to take away.
     """
-    while found.overflows:
+    while strays := found.strays(draft, chosen):
         keys = {item.key for item in found.kept if draft.is_agreed(item)}
         rests = [(key, [item for item in agreed if item.key != key]) for key in sorted(keys)]
         tried = [(key, rest, layout_start(draft, chosen, rest, screen)) for key, rest in rests]
-        lighter = [one for one in tried if _memory_bytes(one[2]) < _memory_bytes(found)]
-        if not lighter:
+        nearer = [one for one in tried if one[2].overflows <= found.overflows]
+        nearer = [one for one in nearer if one[2].strays(draft, chosen) < strays]
+        if not nearer:
             break
-        key, agreed, found = min(lighter, key=lambda one: _memory_bytes(one[2]))
-        why = f"with it {chosen.option.layout} takes more memory than there is"
-        found.refused.append(NotHere(strategy=key, because=why, fact="memory"))
+        what = "takes more memory than there is" if found.overflows else "misses a limit"
+        key, agreed, found = min(nearer, key=lambda one: one[2].strays(draft, chosen))
+        found.refused.append(
+            NotHere(strategy=key, because=f"with it {chosen.option.layout} {what}", fact="memory")
+        )
     return found
-
-
-def _memory_bytes(found: LayoutStart) -> float:
-    return found.price.memory_bytes if found.price is not None else float("inf")
 
 
 def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:

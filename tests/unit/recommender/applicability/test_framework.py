@@ -25,6 +25,7 @@ FRAMEWORKS = [
     framework("mindspeed-mm", "torch-npu", "cann"),
     framework("megatron-lm", "torch"),
     framework("torch", "cuda"),
+    framework("llama-factory", "torch"),
 ]
 
 
@@ -114,6 +115,17 @@ def test_what_denoises_is_trained_on_ascend_by_the_program_for_such_models() -> 
     one = found("huawei", "training", architecture="diffusion")
     assert one is not None
     assert one.id == "mindspeed-mm"
+
+
+@pytest.mark.parametrize(
+    "said", [{"lora_rank": 16}, {"finetuning_type": "lora"}, {"finetuning_type": "full"}]
+)
+def test_adapters_are_trained_by_a_program_that_has_them(said: dict[str, Value]) -> None:
+    on_ascend, on_gpus = found(phase="training", current=said), found("nvidia", "training", current=said)
+    assert on_ascend
+    assert on_gpus
+    assert on_ascend.id == "mindspeed-llm"  # has them itself
+    assert on_gpus.id == ("megatron-lm" if "full" in said.values() else "llama-factory")
 
 
 def test_software_that_is_no_framework_names_none() -> None:

@@ -43,6 +43,11 @@ def test_a_prompt_longer_than_a_step_takes_several_or_one_of_its_own() -> None:
     assert whole == pytest.approx(0.11)
 
 
+def test_a_whole_prompt_as_long_as_a_step_does_not_wait_for_the_answers_of_others() -> None:
+    found = replayed(load(users=8.0, room=100.0, whole=True, steps=1000.0))
+    assert found["ttft_p99_s"] < 8 * 0.12
+
+
 def test_prefill_alone_stalls_what_decodes() -> None:
     mixed, alone = (replayed(load(users=8.0, room=100.0, mixed=one)) for one in (True, False))
     assert alone["tpot_p99_s"] >= mixed["tpot_p99_s"]

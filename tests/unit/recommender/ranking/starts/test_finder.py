@@ -102,8 +102,10 @@ def test_adapters_fit_where_full_training_does_not(shipped: Workspace) -> None:
         adapted = starts(shipped, **asked, **stated).first
         assert adapted.fits
         assert "--lora-target-modules" in [item.key for item in adapted.settings]  # 16 is its own rank
+        on_gpu = {**asked, "hardware": "geforce-rtx-4090", **stated}
+        assert starts(shipped, **on_gpu).first.framework == "llama-factory"
         with pytest.raises(InputError, match="megatron-lm has no setting that says lora_rank=16"):
-            starts(shipped, **{**asked, "hardware": "geforce-rtx-4090"}, **stated)
+            starts(shipped, **on_gpu, software={"megatron-lm": ""})
 
 
 def test_without_a_number_of_devices_one_is_priced(shipped: Workspace) -> None:
