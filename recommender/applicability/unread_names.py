@@ -17,11 +17,12 @@ from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import ReleaseSettings, softwares
 from recommender.applicability.programs import unmodelled
+from recommender.cost_model.machine import TOLD_FACTS
 from recommender.cost_model.question import BELOW_ENGINES
 
 ALIKE = 0.8  # likeness (difflib's ratio) from which an unknown name is taken for a misspelling; a choice
 _LENGTHS = frozenset({"seq_len", "input_len", "output_len"})
-_OTHERS = frozenset({"architecture", "block_shape"})  # traits that the feasibility of a question reads
+_OTHERS = frozenset({"architecture", "block_shape", *TOLD_FACTS})  # what feasibility and prices read
 
 
 def refuse_misspelt(problem: Problem) -> None:

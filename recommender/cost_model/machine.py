@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,24 @@ LINK_FACTS = frozenset({"link_bandwidth_bytes_per_s", "link_bandwidth_total_byte
 """Facts of which one is enough to price an exchange between devices of a server."""
 NETWORK_FACTS = frozenset({"network_bandwidth_bytes_per_s", "measured_network_bandwidth_bytes_per_s"})
 """Facts of which one is enough to price an exchange between servers."""
+
+TOLD_FACTS = frozenset({"link_bandwidth_bytes_per_s", "network_bandwidth_bytes_per_s"})
+"""What a question may tell of its own links, each way for each device: it goes before what is known."""
+
+
+def told_facts(stated: Mapping[str, object]) -> dict[str, float | str]:
+    """The facts of links among what a question states.
+
+    Raises:
+        InputError: One is no positive number.
+    """
+    told: dict[str, float | str] = {}
+    for name in sorted(TOLD_FACTS & stated.keys()):
+        value = stated[name]
+        if not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise InputError(f"{name}: bytes a second of one device, such as 5e10, not {value}")
+        told[name] = float(value)
+    return told
 
 
 def device_and_server(tree: HardwareTree, hardware: str, server: str = "") -> tuple[str, str]:

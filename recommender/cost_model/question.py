@@ -16,7 +16,7 @@ from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from recommender.cost_model.machine import Machine, device_and_server, machine
+from recommender.cost_model.machine import Machine, device_and_server, machine, told_facts
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import place_of
 from recommender.cost_model.settings.dialects import LORA_RANK, captured_rows, translate
@@ -79,7 +79,7 @@ class QuestionFacts:
             assumed: Facts of the device to use where the tree has none.
         """
         device, around = device_and_server(tree, hardware, server)
-        more = assumed or {}
+        more, told = assumed or {}, told_facts(sizes)
         held = (
             {name: value for name, value in tree.facts(around).items() if name not in more} if around else {}
         )
@@ -88,9 +88,9 @@ class QuestionFacts:
             architecture=str(sizes.get("architecture", "")),
             sizes=plain_facts({name: value for name, value in sizes.items() if name != "architecture"}),
             device=device,
-            device_facts={**more, **tree.facts(device)},
+            device_facts={**more, **tree.facts(device), **told},
             server=around,
-            server_facts=held,
+            server_facts={**held, **told},
         )
 
     @classmethod

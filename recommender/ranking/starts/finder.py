@@ -19,7 +19,7 @@ from recommender.applicability.programs import refuse_unmodelled
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.assumed import assumed_count, assumed_precision
-from recommender.cost_model.machine import link_note
+from recommender.cost_model.machine import TOLD_FACTS, link_note
 from recommender.cost_model.settings.engine_defaults import host_note
 from recommender.ranking.feasibility.training_fit import (
     TrainingFit,
@@ -325,7 +325,8 @@ class StartFinder:
             draft.notes.append(f"{used} of {count} devices are used: the {what} not divide over all of them")
         draft.question, draft.asked = asked.question, asked
         if options[0].log_merit is None and (reason := why_unpriced(asked.question)):
-            draft.notes.append(f"layouts are not priced: {reason}")
+            tells = next((f"; --trait {name}=NUMBER tells it" for name in TOLD_FACTS if name in reason), "")
+            draft.notes.append(f"layouts are not priced: {reason}{tells}")
         chosen = self._chosen(draft, asked, options)
         draft.roomier = roomier(asked, chosen[0].option)
         if asked.degrees:  # another layout than the one that runs is an alternative

@@ -1,11 +1,14 @@
 """Machines: what joins devices, and the server that a device usually sits in."""
 
+import pytest
+
+from kg.errors import InputError
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from recommender.cost_model.machine import device_and_server, link_note, machine, usual_server
+from recommender.cost_model.machine import device_and_server, link_note, machine, told_facts, usual_server
 from recommender.workspace.workspace import Workspace
 
 
@@ -99,3 +102,17 @@ def test_a_stated_server_wins_over_the_usual_one(shipped: Workspace) -> None:
     assert device_and_server(shipped.hardware, "ascend-910b3") == ("ascend-910b3", usual)
     stated = device_and_server(shipped.hardware, "ascend-910b3", "atlas-800i-a2")
     assert stated == ("ascend-910b3", "atlas-800i-a2")
+
+
+def test_links_that_a_question_tells_go_before_what_is_known(shipped: Workspace) -> None:
+    asked = {"model": "qwen3-32b", "phase": "training", "hardware": "h100-sxm", "count": 16}
+    slow, usual = (
+        shipped.recommend(shipped.problem({**asked, "traits": told})[0], 1).plan
+        for told in ({"network_bandwidth_bytes_per_s": 1e9}, {})
+    )
+    assert slow
+    assert usual
+    assert slow.start.expected[0].value < usual.start.expected[0].value
+    for wrong in (0, -1.0, "fast", float("inf")):
+        with pytest.raises(InputError, match="bytes a second of one device"):
+            told_facts({"network_bandwidth_bytes_per_s": wrong})
