@@ -50,11 +50,11 @@ _FORMS = {
     "because": r"[^()]*(?:\([^()]*\)[^()]*)*",
     **dict.fromkeys(("low", "high"), r"[\d.,]+(?: ?[\w/%]+)?"),
     "value": r"[\d.,]+(?: [\w/]+)*",
-    "places": r"[\d, ]+",
-    "lines": r"[\d, ]+",
+    **dict.fromkeys(("places", "lines"), r"[\d, ]+"),
     "tier": r"[a-z ]+",
     "id": r"[\w, -]+",
     "asked": r"(?!tunegraph )[\w./-]+",
+    "hardware": r"(?!all |an? |each |the )[^;]+?",
 }
 """What stands in a place of a template, where it is no text without a semicolon."""
 

@@ -112,9 +112,9 @@ def running_framework(
     stated = [by_id[name] for name in problem.software if name in by_id]
     named = [item for item in stated if not (item.is_server if trains else item.only_trains)]
     if stated and not named:
-        does, not_this = ("serves", "training") if trains else ("trains", "serving")
+        not_this = "training" if trains else "serving"
         raise InputError(
-            f"{stated[0].id} {does} models, and the question is about {not_this} one",
+            f"{stated[0].id} is not for {not_this} models, which the question is about",
             hint=f"--software names a program for {not_this}; --phase another phase",
         )
     if usual is not None and usual.id != LIBRARY and usual.reads(LIBRARY):

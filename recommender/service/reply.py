@@ -102,7 +102,7 @@ def _taken(
         if isinstance(value, int) and not isinstance(value, bool) and kind is float:
             value = float(value)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise InputError(f"{name} is a {'text' if kind is str else 'number'}")
+            raise InputError(f"{name} is a text" if kind is str else f"{name} is a number")
         given[name] = value
     return {name: body[name] for name in KEYS if body.get(name) is not None}, most, given
 

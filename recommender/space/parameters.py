@@ -180,7 +180,7 @@ class Parameter:
             except ValueError:
                 raise InputError(
                     f"parameter {self.name}: no value {show(value)}",
-                    hint=f"one of {', '.join(map(show, self.values[:12]))}",
+                    hint=f"one of: {', '.join(map(show, self.values[:12]))}",
                 ) from None
             if not (self.log and self.low is not None):
                 return level / max(len(self.values) - 1, 1)

@@ -211,7 +211,7 @@ class NounTable(Generic[Noun]):
                 attributes[field.name] = value
             elif self._defaults[field.name] is MISSING:
                 raise WorkspaceError(
-                    f"{node.iri.value} has no {field.name}", hint="list all faults: tunegraph kb validate"
+                    f"{node.iri.value} lacks {field.name}", hint="list all faults: tunegraph kb validate"
                 )
         return self.noun(**attributes)
 

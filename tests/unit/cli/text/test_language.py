@@ -1,6 +1,5 @@
 """The language of a run."""
 
-import ast
 import json
 import re
 from collections.abc import Iterator
@@ -10,9 +9,7 @@ import pytest
 from cli.main import language_first
 from cli.text.language import choose_language, localised, templates, use_language, use_terms
 from data import text as shipped_text
-from kg import errors
 from kg.errors import InputError
-from tools.source_tree import modules
 
 PLACES = re.compile(r"\{(\w+)\}")
 
@@ -122,35 +119,3 @@ def test_a_template_has_the_same_places_in_both_languages(english: str) -> None:
 )
 def test_the_language_may_stand_anywhere_before_a_foreign_command(words: str, ordered: str) -> None:
     assert language_first(words.split()) == ordered.split()
-
-
-UNTRANSLATED = 423
-"""Errors and hints that are English in Chinese: lower it as they are translated."""
-
-
-def _text_of(node: ast.expr) -> str | None:
-    """A text of the code; each place of it is one word."""
-    match node:
-        case ast.Constant(value=str() as text):
-            return text
-        case ast.JoinedStr(values=parts):
-            return "".join(str(part.value) if isinstance(part, ast.Constant) else "ZQ7" for part in parts)
-    return None
-
-
-@pytest.mark.usefixtures("chinese")
-def test_few_errors_are_english_in_chinese() -> None:
-    names = {name for name in vars(errors) if name.endswith("Error")}
-    calls = (node for item in modules() for node in ast.walk(item.tree) if isinstance(node, ast.Call))
-    raised = [
-        call for call in calls if isinstance(call.func, ast.Name) and call.func.id in names and call.args
-    ]
-    nodes = [
-        node
-        for call in raised
-        for node in (call.args[0], *(k.value for k in call.keywords if k.arg == "hint"))
-    ]
-    texts = {text for text in map(_text_of, nodes) if text and not text.startswith("tunegraph ")}
-    left = {text for text in texts if not re.search("[\u4e00-\u9fff]", localised(text))}
-    assert len(texts) > 800
-    assert len(left) <= UNTRANSLATED, sorted(left)[:20]

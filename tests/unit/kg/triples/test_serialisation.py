@@ -170,7 +170,7 @@ def test_what_is_not_there_is_said() -> None:
     with pytest.raises(UnknownEntityError, match="no Problem 'abc'"):
         from_graph(store, Problem, "abc")
     store.extend([Triple(iris.problem_iri("abc"), RDF_TYPE, TG.PROBLEM)])
-    with pytest.raises(WorkspaceError, match="problem/abc has no workload"):
+    with pytest.raises(WorkspaceError, match="problem/abc lacks workload"):
         from_graph(store, Problem, "abc")
 
 
