@@ -28,6 +28,7 @@ _HARDWARE = re.compile(
 )
 _MODEL = re.compile(r"(model|network|net|llm)(_?name)?")
 _OPERATOR = re.compile(r"(op|operator|kernel|kernel_name|task|activity|benchmark)")
+_KINDS = {"op": "operator", "operator": "operator", "kernel": "kernel", "kernel_name": "kernel"}
 _FORMAT = re.compile(r"(dtype|data_type|number_format)")
 _STATUS = re.compile(r"(status|state|result|outcome)")
 _IDENTITY = re.compile(
@@ -141,6 +142,8 @@ class _Draft:
             self._task.setdefault("dtype", from_column)
         elif _OPERATOR.fullmatch(plain) and numbers is None:
             self._task.setdefault("op", from_column)
+            if kind := _KINDS.get(plain, ""):
+                self._task.setdefault("kind", kind)
         elif _STATUS.fullmatch(plain) and numbers is None and not self._status:
             self._status = {"column": column, **_statuses(set(cells))}
         elif plain in _SHAPE:

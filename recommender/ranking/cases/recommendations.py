@@ -238,11 +238,16 @@ class CaseChooser:
         if order and not problem.workload.model:  # parameters of another program are no choice beside
             names = set(ranking.configuration(order[0]))
             order = [place for place in order if not names.isdisjoint(ranking.configuration(place))]
+        timed = {} if own is None else {at: own.rows.get(ranking.configuration(at).digest) for at in order}
+        order.sort(key=lambda at: math.inf if (row := timed.get(at)) is None else row.cost)
         recommendations = tuple(
             self._recommendation(problem, ranking, place, reference, own) for place in order
         )
         if not recommendations or reference is None:
             return CaseChoice(recommendations=recommendations, refused=tuple(refused))
+        regret = self._outlook.regret(circumstances(ranking, order[0], reference))
+        if timed.get(order[0]) is not None:  # its time is known
+            regret = {}
         first, *others = range(len(recommendations))
         scores = ranking.scores
         hopeful = min(
@@ -251,11 +256,7 @@ class CaseChooser:
         return CaseChoice(
             recommendations=recommendations,
             refused=tuple(refused),
-            regret={
-                k: value
-                for k, value in self._outlook.regret(circumstances(ranking, order[0], reference)).items()
-                if k <= len(recommendations)
-            },
+            regret={k: value for k, value in regret.items() if k <= len(recommendations)},
             telling=tuple(recommendations[at].id for at in (first, hopeful) if at is not None),
         )
 

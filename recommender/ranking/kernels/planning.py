@@ -15,7 +15,8 @@ import numpy as np
 from kg.errors import InfeasibleError, InputError, MissingFactError, NoEvidenceError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings, show
-from recommender.ranking.change import Change, Support, recommendation_id
+from kg.triples.hardware_tree import Distance
+from recommender.ranking.change import MEASURED, Change, Support, recommendation_id
 from recommender.ranking.kernels.choice import choose_rows
 from recommender.ranking.kernels.domain import declared_domain, generated_domain
 from recommender.ranking.kernels.question import kernel_question
@@ -92,8 +93,8 @@ def kernel_plan(
         label: Name of the device as people write it.
 
     Returns:
-        None where the operator is no kernel, or cases answer that are written in other parameters and the
-        question names no language.
+        None where the operator is no kernel, cases answer that are written in other parameters and the
+        question names no language, or cases answer that ran so on this device: nothing is added to them.
 
     Raises:
         InputError: No such kernel, or a size, precision or language that is wrong; not where there are cases.
@@ -112,6 +113,8 @@ def kernel_plan(
         raise
     case = next((item for item in cases if set(item.configuration) & set(domain.columns)), None)
     if case is None and cases and "language" not in problem.workload.traits:
+        return None
+    if case is not None and is_near and declared is None and _runs_as_it_is(case, domain):
         return None
     case = case if is_near else None
     current = dict(problem.current or {})
@@ -139,6 +142,13 @@ def kernel_plan(
         recommendations=tuple(kernel.recommendation(row, problem, version) for row in rows[:k]),
         notes=(*question.notes, *assumptions(question), *domain.notes),
     )
+
+
+def _runs_as_it_is(case: Change, domain: KernelDomain) -> bool:
+    """Whether a case was timed for this very question, or here by a kernel without what it leaves open."""
+    is_here = case.distance_class == Distance.SAME_DEVICE.name.lower()
+    leaves = not set(domain.columns) <= set(case.configuration)
+    return case.tier in {MEASURED, "published"} or (is_here and leaves)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kg.errors import InfeasibleError, InputError, NoEvidenceError, UnknownEntityError
+from kg.nouns.values import Settings
 from recommender.calibration.outlook import LISTED
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.plan.planner import Planner
@@ -310,10 +311,46 @@ def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_pa
         editor.ingest([cases])
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
         answer = kernel(workspace, precision="float16")
-        start = {item.key: (item.value, str(item.origin)) for item in answer.plan.start.settings}
-        assert start["num_warps"] == (4, "case")
-        assert start["BLOCK_SIZE_M"] == (64, "case")
-        assert answer.recommendations[0].evidence[0].kind == "timed"
+        assert answer.plan is None  # nothing modelled stands before or in what was timed
+        first = answer.recommendations[0]
+        assert first.configuration == Settings({**tile, "num_warps": 4})
+        assert (first.tier, first.title) == ("measured here", "200 us, timed once, no spread")
+        assert [item.configuration["num_warps"] for item in answer.recommendations] == [4, 2, 8]
+        assert not answer.regret
+        other = kernel(workspace, precision="float16", shape={**KERNEL["shape"], "N": 8192})
+        assert {item.key for item in other.plan.start.settings} <= {*tile, "num_warps"}
+
+
+def test_a_parameter_that_a_kernel_measured_here_has_not_is_in_no_answer_of_another_shape(
+    empty_path: Path, tmp_path: Path
+) -> None:
+    task = {"kind": "kernel", "op": "softmax"}
+    rows = [
+        {
+            "task": {**task, "shape": {"M": 4096, "N": n}},
+            "hardware": {"vendor": "nvidia", "name": "NVIDIA H100 PCIe"},
+            "config": {"BLOCK_SIZE": 1024, "num_warps": warps, "num_stages": 1},
+            "outcome": {
+                "metric": "latency",
+                "unit": "us",
+                "better": "lower",
+                "status": "ok",
+                "value": n / warps,
+            },
+            "source": {"repo": "a/b", "path": "c.json", "commit": "d", "licence": "MIT"},
+        }
+        for n in (1024, 4096)
+        for warps in (2, 4, 8)
+    ]
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        add_hardware(editor, "nvidia", "h100-pcie")
+        editor.ingest([cases])
+    with Workspace.open(empty_path, cache=tmp_path) as workspace:
+        found = kernel(workspace, op="softmax", shape={"M": 4096, "N": 2048})
+        assert found.recommendations[0].configuration["num_warps"] == 8
+        assert all({*item.configuration} == {*rows[0]["config"]} for item in found.recommendations)
 
 
 MATMUL = {"tile_m": [64], "rows": [8], "tile_n": [32, 128], "tile_k": [32], "pack": [0, 1], "threads": [1, 2]}

@@ -104,6 +104,15 @@ def test_a_draft_answers_what_headers_tell_and_asks_the_rest(names: NameResolver
     assert ([case.measurement.value for case in cases], report.bad) == ([0.0035, None, 0.004], 0)
 
 
+def test_a_table_that_names_its_kernels_is_of_kernels(names: NameResolver, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("kernel,device,N,num_warps,time_us\nsoftmax,ascend-910b3,1024,4,5.5\n")
+    text = suggest_mapping(tmp_path / "t.csv")
+    assert "?" not in text.partition("\n")[2]
+    (tmp_path / "t.mapping.yaml").write_text(text)
+    cases, report = ingest(names, tmp_path / "t.csv")
+    assert ([case.problem.workload.kind for case in cases], report.bad) == (["kernel"], 0)
+
+
 def test_a_column_of_results_without_a_telling_name_is_a_question(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("tile,score,power\n1,0.5,2\n2,0.25,3\n4,0.75,4\n")
     draft = yaml.safe_load(suggest_mapping(tmp_path / "t.csv"))
