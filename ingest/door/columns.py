@@ -16,11 +16,12 @@ from kg.terms.units import unit
 _IN_BRACKETS = re.compile(r"(.*)[(\[]([^()\[\]]+)[)\]]")
 _RATE = re.compile(
     r"(tokens?|tok|toks|samples?|seqs?|sequences|images?|imgs?|requests?|reqs?|steps?|it|iters?|frames?|queries)"
-    r"(?:_per_|/|_?p)(?:seconds?|secs?|s)(?![a-z])(?:(?:_per_|/)(gpu|npu|device|card|chip|accelerator))?"
+    r"(?:_per_|/|_?p|(?<=tok)_|(?<=toks)_|(?<=tokens)_|(?<=samples)_)(?:seconds?|secs?|s)(?![a-z])(?:(?:_per_|/)(gpu|npu|device|card|chip|accelerator))?"
 )
 _PER_DEVICE = re.compile(r"\b(device|gpu|npu|card|chip|accelerator)/")
 _PATH = re.compile(r"[/.]")
-_AGGREGATES = {"mean", "avg", "average", "median", "p50"}
+_PLAIN = {"mean", "avg", "average", "median", "p50", "output"}
+"""Words beside a metric that leave it what it is: a throughput is of what comes out."""
 _NO_UNIT = re.compile(r"[^\w%/]")
 
 
@@ -49,7 +50,7 @@ def quantity(name: str) -> Quantity | None:
         return Quantity(metric="throughput", unit=f"{rate[1]}/s" + (f"/{device}" if device else ""))
     words = [word for word in re.split(r"[_./]+", lowered) if word]
     originals = [word for word in re.split(r"[_./\s\-]+", stem.strip()) if word]
-    plain = [word for word in words if word not in _AGGREGATES]
+    plain = [word for word in words if word not in _PLAIN]
     found = _metric("_".join(words)) or _metric("_".join(plain)) or _metric(_PATH.split(lowered)[-1])
     if found or len(plain) < 2:
         return Quantity(metric=found, unit=given) if found else None

@@ -113,6 +113,17 @@ def test_a_table_that_names_its_kernels_is_of_kernels(names: NameResolver, tmp_p
     assert ([case.problem.workload.kind for case in cases], report.bad) == (["kernel"], 0)
 
 
+def test_a_table_of_answers_is_of_serving(names: NameResolver, tmp_path: Path) -> None:
+    head = "model,gpu,num_gpus,max_num_seqs,input_len,output_len,output_throughput_tok_s,ttft_p99_ms"
+    (tmp_path / "t.csv").write_text(f"{head}\nqwen3-8b,ascend-910b3,4,64,1024,256,900.5,350\n")
+    text = suggest_mapping(tmp_path / "t.csv")
+    assert "?" not in text.partition("\n")[2]
+    (tmp_path / "t.mapping.yaml").write_text(text)
+    cases, report = ingest(names, tmp_path / "t.csv")
+    assert ({case.problem.workload.kind for case in cases}, report.bad) == ({"serving"}, 0)
+    assert {case.measurement.metric for case in cases} == {"throughput", "ttft_p99"}
+
+
 def test_a_column_of_results_without_a_telling_name_is_a_question(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("tile,score,power\n1,0.5,2\n2,0.25,3\n4,0.75,4\n")
     draft = yaml.safe_load(suggest_mapping(tmp_path / "t.csv"))
