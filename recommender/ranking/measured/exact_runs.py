@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
@@ -15,6 +15,8 @@ from kg.nouns.values import Settings
 from kg.terms.circumstances import sizes_of_shape
 from kg.terms.dialects import layout_of, spelt
 from kg.terms.meanings import kind_of, meaning_of
+from kg.terms.metrics import METRICS as NAMED
+from kg.terms.units import Dimension
 from recommender.cost_model.facts.device import precision
 from recommender.cost_model.measured.step_place import lengths_of
 from recommender.cost_model.settings.dialects import translate
@@ -24,7 +26,7 @@ from recommender.ranking.measured.runs import devices_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from kg.nouns.entities import Configuration, Objective, Problem
+    from kg.nouns.entities import Configuration, Limit, Objective, Problem
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
     from kg.rows.trial_rows import ProblemRow, Trial
@@ -51,6 +53,7 @@ class ExactRun:
         high: Upper end.
         load: Requests at once on all devices; None where that was not stated.
         said: The measurement in words.
+        limited: What limits bound, measured for the same configuration and load, by metric.
     """
 
     configuration: Configuration
@@ -61,6 +64,12 @@ class ExactRun:
     high: float
     load: float | None
     said: str
+    limited: Mapping[str, ExactRun] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, float | None]:
+        """Its configuration and load."""
+        return self.configuration.digest, self.load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +163,24 @@ def exact_runs(
     return sorted(found, key=lambda run: run.value, reverse=objective.better is Better.HIGHER)
 
 
+def within(
+    runs: Iterable[ExactRun], limits: Sequence[Limit], limited: Mapping[str, Sequence[ExactRun]]
+) -> list[ExactRun]:
+    """The runs that are measured to keep every limit; one whose bounded metric nobody measured is left out.
+
+    Args:
+        runs: Of the metric that decides.
+        limits: What is to be kept.
+        limited: Runs of the bounded metrics, by metric.
+    """
+    kept = []
+    for run in runs:
+        beside = {metric: one for metric, others in limited.items() for one in others if one.key == run.key}
+        if all(one.metric in beside and beside[one.metric].value <= one.maximum for one in limits):
+            kept.append(replace(run, limited=beside))
+    return kept
+
+
 def words_of(
     run: ExactRun, release: ReleaseSettings | None, program: str, layout: Mapping[str, Value]
 ) -> Settings:
@@ -192,8 +219,9 @@ def _timed(
         if trial.kind is not Kind.MEASURED or measured.status is not Status.OK or not measured.value:
             continue
         value: float | None = None
-        if measured.metric == objective.metric and measured.unit in METRICS.get(measured.metric, ()):
-            is_time = METRICS[measured.metric] is TIMES
+        units = METRICS.get(measured.metric, TIMES if _is_time(measured.metric) else {})
+        if measured.metric == objective.metric and measured.unit in units:
+            is_time = units is TIMES
             per_device = not is_time and RATES[measured.unit or ""]
             devices = problem.hardware.count if per_device else 1
             value = measured.value * devices if devices else None
@@ -260,6 +288,10 @@ def _load(problem: Problem, configuration: Configuration) -> float | None:
     stated = [place.get(name) for place in (configuration, traits) for name in _LOADS]
     stated.append(shape.get("concurrency"))
     return next((float(one) for one in stated if isinstance(one, int | float) and one >= 1), None)
+
+
+def _is_time(metric: str) -> bool:
+    return metric in NAMED and NAMED[metric].dimension is Dimension.TIME
 
 
 def _plain(name: str) -> str:

@@ -6,20 +6,21 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Better, Objective
 from kg.triples.finders import ModelFinder, families_of_models
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.estimate import step_key
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.measured.correction import RunCorrection, SiteLevel
 from recommender.cost_model.measured.step_place import lengths_of
-from recommender.ranking.measured.exact_runs import exact_runs
+from recommender.ranking.measured.exact_runs import exact_runs, within
 from recommender.ranking.measured.runs import RunReader
 from recommender.ranking.model_traits import ModelTraits, is_same_network
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from kg.nouns.entities import Objective
+    from kg.nouns.entities import Limit
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
@@ -106,9 +107,18 @@ class NearRuns:
                 break
         return tuple(self._reader.runs(nearest[:MOST_PROBLEMS], question.phase))
 
-    def exactly(self, asked: AskedWork, objective: Objective) -> list[ExactRun]:
-        """The configurations measured on exactly a question, best first."""
-        return exact_runs(self._known.get(asked.model, ()), self._reader, asked, objective)
+    def exactly(self, asked: AskedWork, objective: Objective, limits: Sequence[Limit] = ()) -> list[ExactRun]:
+        """The configurations measured on exactly a question and within its limits, best first."""
+        found = exact_runs(self._known.get(asked.model, ()), self._reader, asked, objective)
+        if not found or not limits:
+            return found
+        limited = {}
+        for metric in {limit.metric for limit in limits}:
+            rows = self._trials.summary(self._trials.keys_of_models({metric}))
+            of_model = (row for row in rows if row.model == asked.model)
+            bounded = Objective(metric=metric, better=Better.LOWER)
+            limited[metric] = exact_runs(of_model, self._reader, asked, bounded)
+        return within(found, limits, limited)
 
     def own_steps(self) -> list[MeasuredStep]:
         """The runs of whoever asks beside their physics: those whose source has no published address."""

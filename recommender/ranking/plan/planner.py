@@ -159,7 +159,9 @@ class Planner:
             changes=first,
             further=further,
             not_here=(*elsewhere, *refusing, *(_not_here(one) for one in refused if _is_telling(one))),
-            missed=missed_limits(problem.limits, starts.price, _won(first, problem, ranked)),
+            missed=()
+            if starts.first.is_measured
+            else missed_limits(problem.limits, starts.price, _won(first, problem, ranked)),
         )
         return Planned(
             plan=plan,

@@ -236,7 +236,8 @@ class StartFinder:
         """The measurements of exactly this question, best first."""
         asked = asked_work(draft.situation, draft.question)
         runs = self._runs if asked is not None else None
-        return runs.exactly(asked, draft.situation.problem.objective) if runs and asked else []
+        problem = draft.situation.problem
+        return runs.exactly(asked, problem.objective, problem.limits) if runs and asked else []
 
     def _kept(
         self, modelled: Starts, pinned: Sequence[ExactRun], screen: Screen, sizes: Mapping[str, Value]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def asked_work(situation: StartSituation, question: Question | None) -> AskedWork | None:
-    """What a measurement must agree with; None where limits are to be kept.
+    """What a measurement must agree with; None where the number of devices is open.
 
     Args:
         situation: What is asked.
@@ -34,7 +34,7 @@ def asked_work(situation: StartSituation, question: Question | None) -> AskedWor
     """
     problem = situation.problem
     count = question.machine.count if question is not None else situation.devices
-    if problem.limits or not count:
+    if not count:
         return None
     return AskedWork(
         model=situation.model.id,
@@ -118,5 +118,9 @@ def _measured(start: StartConfiguration, run: ExactRun, metric: str) -> StartCon
         high=run.high,
         tier="measured here",
     )
-    others = [item for item in start.expected if item.metric != metric]
-    return replace(start, expected=(value, *others))
+    beside = [
+        replace(value, metric=name, unit=one.unit, value=one.value, low=one.low, high=one.high)
+        for name, one in run.limited.items()
+    ]
+    others = [item for item in start.expected if item.metric not in {metric, *run.limited}]
+    return replace(start, expected=(value, *beside, *others))
