@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import shutil
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ class MeasuredSet:
     rows: tuple[dict[str, object], ...]
     layouts: tuple[ParallelLayout, ...]
     values: tuple[float, ...]
+    kept: tuple[float, ...]
+    """Those of its values whose runs were measured to keep its limits."""
 
 
 def measured_set(chance: random.Random, number: int) -> MeasuredSet:
@@ -87,14 +90,26 @@ def measured_set(chance: random.Random, number: int) -> MeasuredSet:
                 "source": {"title": f"set {number}"},
             }
         )  # fmt: skip
-    question: dict[str, object] = {
+    question: dict[str, object] = {}
+    first_ms = [round(chance.uniform(50, 5000), 1) for _ in chosen]
+    if metric == "throughput" and chance.random() < 0.5:  # what answers begin within was measured too
+        question["limits"] = [f"ttft_p99<={max(min(first_ms), chance.uniform(50, 5000))}ms"]
+        rows += [
+            {**row, "outcome": {"metric": "ttft_p99", "unit": "ms", "value": value}}
+            for row, value in zip(tuple(rows), first_ms, strict=True)
+        ]
+    question |= {
         "model": model, "phase": "serving", "hardware": device, "count": count, "shape": shape,
         "software": {engine: ""}, "objective": metric,
     }  # fmt: skip
     if chance.random() < 0.5:
         question["traits"] = {"concurrency": load}
     layouts = tuple(ParallelLayout(tp=tp, pp=pp, dp=dp) for (tp, pp, dp), _ in chosen)
-    return MeasuredSet(question=question, rows=tuple(rows), layouts=layouts, values=tuple(values))
+    limit = (
+        float(str(question["limits"]).partition("=")[2].strip("]'ms")) if "limits" in question else math.inf
+    )
+    kept = tuple(value for value, first in zip(values, first_ms, strict=True) if first <= limit)
+    return MeasuredSet(question=question, rows=tuple(rows), layouts=layouts, values=tuple(values), kept=kept)
 
 
 def broken(workspace: Workspace, one: MeasuredSet) -> str:
@@ -103,7 +118,7 @@ def broken(workspace: Workspace, one: MeasuredSet) -> str:
     plan = workspace.recommend(problem, 3, notes=notes).plan
     if plan is None or not plan.start.expected:
         return "no start with a number"
-    best = (min if one.question["objective"] == "tpot" else max)(one.values)
+    best = (min if one.question["objective"] == "tpot" else max)(one.kept)
     start, number = plan.start, plan.start.expected[0]
     if (number.tier, number.metric) != ("measured here", one.question["objective"]):
         return f"{number.metric} is {number.tier}"
@@ -116,7 +131,7 @@ def broken(workspace: Workspace, one: MeasuredSet) -> str:
         return f"{start.paste_lines} is {written}"
     tuned = [
         {name for name in TUNED[start.framework] if name in str(row["config"])}
-        for row, lay, value in zip(one.rows, one.layouts, one.values, strict=True)
+        for row, lay, value in zip(one.rows, one.layouts, one.values, strict=False)
         if value == best and lay == start.layout
     ]
     if {plain_key(name) for name in start.configuration} & TUNED[start.framework].keys() not in tuned:
