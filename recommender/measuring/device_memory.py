@@ -120,6 +120,8 @@ def _changed(path: Path) -> float:
 
 def said(command: tuple[str, ...], longest_s: float = ANSWER_S) -> str:
     """Run a tool; what it prints, empty where it is absent, fails or does not end."""
+    if shutil.which(command[0]) is None:  # no process is made to find that out: it is asked at each probe
+        return ""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=longest_s, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -7,12 +7,13 @@ import signal
 import time
 from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
 
 MARK = "TUNEGRAPH_EVALUATION"
 """Variable in the environment of a command and of all that it starts."""
 _NUMBERS = count()
+_PROCESSES = "/proc"
 _TICK_S = 0.05
+_FIRST_TICK_S = 0.005
 _GONE_S = 10.0
 """For the system to take down what was killed, which takes a while where it held much memory; a choice."""
 
@@ -28,15 +29,19 @@ def marked(mark: str) -> Iterator[int]:
     Args:
         mark: That of many runs, followed by ``/`` and the process that started them, or by its number too.
     """
-    wanted = f"{MARK}={mark}/".encode()
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            variables = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        pid = int(entry.parent.name)
-        if pid != os.getpid() and any((item + b"/").startswith(wanted) for item in variables):
-            yield pid
+    wanted, own = f"{MARK}={mark}/".encode(), str(os.getpid())
+    for name in os.listdir(_PROCESSES) if os.path.isdir(_PROCESSES) else ():  # noqa: PTH208, PTH112  asked often
+        if name.isdigit() and name != own and _carries(name, wanted):
+            yield int(name)
+
+
+def _carries(pid: str, wanted: bytes) -> bool:
+    try:
+        with open(f"{_PROCESSES}/{pid}/environ", "rb") as stream:  # noqa: PTH123  asked often
+            content = stream.read()
+    except OSError:
+        return False
+    return wanted[:-1] in content and any((item + b"/").startswith(wanted) for item in content.split(b"\0"))
 
 
 def kill_marked(mark: str, number: int = signal.SIGKILL) -> int:
@@ -62,6 +67,7 @@ def end_marked(mark: str, grace_s: float) -> int:
 
 
 def _wait_gone(mark: str, longest_s: float) -> None:
-    until = time.monotonic() + longest_s
+    until, tick = time.monotonic() + longest_s, _FIRST_TICK_S
     while time.monotonic() < until and any(True for _ in marked(mark)):
-        time.sleep(_TICK_S)
+        time.sleep(tick)
+        tick = min(_TICK_S, 1.5 * tick)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recommender.tune.http_stream import Address
     from recommender.tune.launch_script import LaunchScript
 
-_TICK_S = 0.05
+_TICK_S = 0.01
 _TAIL_BYTES = 64 << 10
 _LONGEST = 4
 """Times the silence allowed that a start may take in all, however much it says; a choice."""
