@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,24 @@ def free_port() -> int:
 
 def is_taken(port: int) -> bool:
     """Whether somebody listens on a port. Connections that have ended and linger do not count."""
+    if _can_listen(port):  # at once, where the table of a busy machine takes a while
+        return False
     if _listening(port):
         return True
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((_HOST, port)) == 0
+
+
+def _can_listen(port: int) -> bool:
+    """Whether this process could listen on a port of all addresses, which on Linux says that nobody does."""
+    if sys.platform != "linux":
+        return False
+    try:
+        with socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True):
+            return True
+    except (OSError, ValueError):  # or there is no such family here
+        return False
 
 
 def holder_text(port: int) -> str:

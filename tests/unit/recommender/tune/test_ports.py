@@ -42,6 +42,18 @@ def test_a_connection_that_lingers_does_not_take_a_port() -> None:
     assert not is_taken(port)
 
 
+@pytest.mark.parametrize(
+    ("family", "host"), [(socket.AF_INET, ""), (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
+)
+def test_who_listens_on_any_address_takes_a_port(family: socket.AddressFamily, host: str) -> None:
+    try:
+        server = socket.create_server((host, 0), family=family)
+    except OSError:
+        pytest.skip("this machine has no such address")
+    with server:
+        assert is_taken(server.getsockname()[1])
+
+
 def test_engines_by_program() -> None:
     vllm, ascend = engine_of("vllm"), engine_of("vllm-ascend")
     assert vllm is not None
