@@ -57,12 +57,14 @@ def measure(made: ServingEvaluator, bar: float | None = None, **flags: tuple[str
 
 
 def test_more_slots_give_more_tokens_and_a_slow_kernel_fewer(evaluator: ServingEvaluator) -> None:
+    slower = {**evaluator.place.base, "TOKEN_MS": "20"}  # so that a busy machine adds little to it
+    evaluator.place = replace(evaluator.place, base=slower)
     base = measure(evaluator)
     runs = (base, measure(evaluator, max_num_seqs=("1",)), measure(evaluator, enforce_eager=()))
     best, one, slow = (item.value or 0.0 for item in runs)
     assert min(one, slow) > 0
-    assert 1.5 * max(one, slow) < best <= 4 * 1000 / 4  # four slots, 4 ms a token: no client counts more
-    assert base.others["ttft_p50_s"] >= 0.004
+    assert 1.5 * max(one, slow) < best <= 4 * 1000 / 20  # four slots, 20 ms a token: no client counts more
+    assert base.others["ttft_p50_s"] >= 0.02
     assert len(base.answers) == len(base.tokens) == 8
     assert (base.wavers, base.wavering) == (False, (0.0,) * 8)
     assert evaluator.words_per_token == pytest.approx(1.0)
@@ -244,12 +246,12 @@ def test_a_rate_between_two_that_were_probed() -> None:
 
 
 def test_two_of_three_rates_tell_a_comparison(evaluator: ServingEvaluator) -> None:
-    """Four slots of some 24 ms each keep 10 requests a second, and 20 of 10,000 at once wait for their turn."""
+    """Four slots of some 24 ms each keep 4 requests a second, and of 2,000 nearly all wait for their turn."""
     evaluator.load = replace(LOAD, kind=LoadKind.FIND, requests=20)
-    evaluator.limits = [LatencyLimit.parse("ttft_p90<=60ms")]
-    rates = (4.0, 10_000.0, 20_000.0)
+    evaluator.limits = [LatencyLimit.parse("ttft_p90<=150ms")]
+    rates = (4.0, 2_000.0, 20_000.0)
     found = evaluator.evaluate(
         TuneStart(edits=ScriptEdits(), number=0, seed=1, rates=rates), threading.Event()
     )
     assert found.probes == 2
-    assert 4 <= (found.value or 0) < 10_000
+    assert 4 <= (found.value or 0) < 2_000
