@@ -19,7 +19,7 @@ from kg.nouns.knowledge import Level
 from kg.nouns.values import digest
 from kg.terms.model_name import VARIANTS, read_name
 from kg.triples import nodes
-from kg.triples.iris import name_of
+from kg.triples.iris import model_iri, name_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
 if TYPE_CHECKING:
@@ -219,6 +219,9 @@ class Names:
             if search.found:
                 break
         name = read_name(text)
+        if not search.found and (measured := self._measured_model(text)):
+            note = f"of {measured} only measured cases are known: {_OWN_MODEL}"
+            return ResolvedModel(id=measured, note=note)
         if not search.found:
             raise self._missing_model(text, name, search)
         found = search.found[0]
@@ -233,6 +236,11 @@ class Names:
         return ResolvedModel(
             id=found.id, note=note, weights=name.weights, exact=not note, passed_over=found.passed_over
         )
+
+    def _measured_model(self, text: str) -> str:
+        """The id of a model that nothing describes and cases were measured of; empty if there is none."""
+        ids = dict.fromkeys((text.strip(), slug(text)))
+        return next((one for one in ids if any(self._store.triples(None, TG.OF_MODEL, model_iri(one)))), "")
 
     def _missing_model(self, text: str, name: ModelName, search: ModelSearch) -> UnknownEntityError:
         """The error of a name that no model has: a size that its family lacks, a network without facts."""

@@ -16,7 +16,8 @@ from kg.terms.dialects import layout_of
 from kg.terms.purposes import plain_key
 from recommender.workspace.workspace import Workspace
 
-MODELS = ("qwen3-8b", "qwen3-32b", "llama-3.1-8b", "llama-3.3-70b", "qwen3-30b-a3b")
+MODELS = ("qwen3-8b", "qwen3-32b", "llama-3.1-8b", "llama-3.3-70b", "qwen3-30b-a3b", "house-13b")
+"""The last is one that nothing but its measurements is known of."""
 PLACES = (("910B3", "vllm-ascend"), ("h100-sxm", "vllm"), ("h100-sxm", "sglang"), ("h200", "vllm"))
 NAMES = {
     "tp": ("tp", "tensor_parallel", "tensor_parallel_size", "tensor-parallel-size", "--tensor-parallel-size"),
@@ -246,3 +247,34 @@ def test_loads_of_one_configuration_are_no_repetitions_of_it(shipped_path: Path,
     assert plan is not None
     number = plan.start.expected[0]
     assert (number.value, number.low, number.tier) == (1600.0, 1600.0, "measured here")
+
+
+def test_what_only_measurements_know_starts_as_the_best_of_them_ran(
+    shipped_path: Path, tmp_path: Path
+) -> None:
+    """A program that has no words of its own takes what the script that was measured took."""
+    shutil.copytree(shipped_path, tmp_path / "workspace")
+    shape = {"seq_len": 8192, "global_batch": 256}
+    rows: list[dict[str, object]] = [
+        {
+            "task": {"kind": "training", "op": "pretrain", "model": "house-13b", "shape": shape},
+            "hardware": {"name": "910B2", "count": 64},
+            "config": {"tensor_model_parallel_size": 1, "micro_batch_size": micro, "own_knob": "fast"},
+            "outcome": {"metric": "step_time", "unit": "s", "value": seconds},
+            "source": {"title": "made by hand"},
+        }
+        for micro, seconds in ((1, 18.0), (2, 16.0), (4, 17.0))
+    ]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    question: dict[str, object] = {
+        "model": "house-13b", "phase": "training", "hardware": "910B2", "count": 64, "shape": shape,
+    }  # fmt: skip
+    with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
+        workspace.ingest(path)
+        answer = workspace.recommend(question, 3)
+    assert answer.plan is not None
+    started = answer.plan.start.configuration
+    assert (started["micro_batch_size"], started["own_knob"]) == (2, "fast")
+    assert answer.plan.start.expected[0].value == pytest.approx(8192 * 256 / 16.0)
+    assert any("only measured cases are known" in note for note in answer.notes)

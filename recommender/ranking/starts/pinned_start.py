@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kg.nouns.setting import SettingPlace
+from kg.terms.meanings import programs
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.measured.exact_runs import AskedWork
-from recommender.ranking.plan_setting import Origin
+from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.start import ExpectedValue
 from recommender.ranking.starts.layout_flags import layout_settings
 from recommender.ranking.starts.writing import with_current
@@ -92,6 +94,10 @@ def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen
         first = replace(first, fits=True, fits_in=None, settings=as_ran, needs=(), because=())
     others = [text for text in first.because if not text.startswith("measured: ")]
     first = replace(first, layout=best.layout, because=(best.said, *others))
+    if first.framework not in programs():  # a library takes what the script that ran it took
+        own = settings_by_key(best.configuration, Origin.CASE, place=SettingPlace.CODE)
+        own = [item for item in own if item.name not in first.configuration]
+        first = replace(first, settings=(*first.settings, *own))
     known = {run.layout: run for run in reversed(pinned)}
     metric = modelled.situation.problem.objective.metric
     beside = [one for one in (modelled.first, *modelled.alternatives) if one.layout != best.layout]
