@@ -157,7 +157,10 @@ def _show_statement(item: SeenStatement, answer: LogAnswer) -> None:
 
 def _show_values(values: Mapping[str, str]) -> None:
     if told := ", ".join(f"{name} {_with_size(text)}" for name, text in values.items() if _is_number(text)):
-        say_labelled("numbers", told)
+        sizes = as_numbers(values)
+        need, there = sizes.get("required", 0.0), sizes.get("available", 0.0)
+        more = f": {need / there:.2f} times what is there" if 0 < there < need else ""
+        say_labelled("numbers", told + more)
 
 
 def _is_of_another(values: Mapping[str, str]) -> bool:
@@ -210,8 +213,10 @@ def _show_load(load: ServingLoad, lacks: Mapping[str, tuple[Move, ...]]) -> None
         say("KV blocks run short [kv-block-shortage]: requests that run are put back.")
     elif load.limit is not None:
         say(f"All {load.limit} requests that may run at once do [running-limit], and others wait.")
-    elif load.peaks.get("waiting", 0) > 0:
+    elif load.waits_though_free:
         say("Requests wait though KV blocks are free.")
+    elif load.peaks.get("waiting", 0) > 0:
+        say("Requests wait in some of the samples.")
     else:
         say("No request waits.")
 

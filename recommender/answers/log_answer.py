@@ -144,12 +144,13 @@ def answer_log(
     strategies = (item for item in all_of(graph, Strategy) if item.kind != FactKind.CLAIMED)
     advice = {item.id: set(item.phases) for item in strategies}
     faults = (item.fault.id for item in reading.faults) if program else ()
-    lacks = lacks_of(faults, program, reading.functions)
+    parts = (item.values["component"] for item in reading.faults if "component" in item.values)
+    lacks = lacks_of(faults, program, (*reading.functions, *parts))
     told = _numbers_of(reading)
     added = {name: value for name, value in modelled(reading.arguments).items() if name not in told}
     numbers = told | added
     if load is not None:
-        lacks += _lacks_of_load(load, is_short=KV_SHORT in lacks)
+        lacks += _lacks_of_load(load, is_short=KV_SHORT in lacks, is_out=bool(lacks))
         numbers |= load.numbers
         if RUNNING_LIMIT in lacks:
             given |= {"max_num_seqs": str(load.limit), "max_running_requests": str(load.limit)}
@@ -223,15 +224,18 @@ def _least_free(graph: GraphStore) -> float:
     return next((item.threshold for item in symptoms if item.metric == FREE_KV), 0.0)
 
 
-def _lacks_of_load(load: ServingLoad, *, is_short: bool) -> list[str]:
-    """What the statistics of a server show to hold requests back, and to slow them down."""
+def _lacks_of_load(load: ServingLoad, *, is_short: bool, is_out: bool) -> list[str]:
+    """What the statistics of a server show to hold requests back, and to slow them down.
+
+    Where memory ran out (``is_out``) more requests at once are no advice.
+    """
     found = [DRAFTS] if load.accepted and load.useful_drafts < len(load.accepted) else []
     found += [PREFILL] if load.decode_rates is not None else []
     if load.short_share or is_short:
         return [KV_SHORT, *found]
-    if load.limit is not None:
+    if load.limit is not None and not is_out:
         return [RUNNING_LIMIT, *found]
-    is_careful = load.engine == "sglang" and load.means.get("waiting", 0) > 0
+    is_careful = load.engine == "sglang" and load.waits_though_free and not is_out
     return [CONSERVATIVE, *found] if is_careful else found
 
 

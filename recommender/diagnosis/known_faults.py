@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from recommender.diagnosis.log_lines import BATCH, KEPT_LINES, LogLine, places_of, read_lines
@@ -13,7 +12,7 @@ from recommender.diagnosis.pressures import is_general
 from recommender.diagnosis.statements import compile_pattern, parts_of, values_found
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
     from pathlib import Path
 
     from kg.nouns.knowledge import FaultPattern
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _SHORTEST = 4
 """Letters of a word that is rare enough to look for: shorter ones stand in most lines."""
+_RARE = 64
+"""Part of the lines of a batch in which a word may stand by which things are looked for."""
+_END, _BETWEEN = b"\x01", b" \x01 "
+"""What stands between the words of two lines: no word holds it."""
 _MOST_WORDS = 1 << 17
 """Words of lines that are remembered; ids of a log are without end."""
 _WORDS = bytes(
@@ -52,20 +55,19 @@ class WordIndex(Generic[T]):
     def __init__(self, items: Iterable[tuple[str, T]]) -> None:
         """Index things by their patterns; a code is a pattern between spaces."""
         held = [(_texts(pattern), item) for pattern, item in items]
-        inner = [frozenset(word for text in texts for word in _inner(text)) for texts, _ in held]
-        common = Counter(word for words in inner for word in words)
+        self._inner = [frozenset(word for text in texts for word in _inner(text)) for texts, _ in held]
+        common = Counter(word for words in self._inner for word in words)
         self._items = [(_pieces(texts), item) for texts, item in held]
         self._by_word: dict[bytes, list[int]] = {}
         self._by_part: dict[bytes, list[int]] = {}
         for place, (pieces, _) in enumerate(self._items):
-            if words := inner[place]:
+            if words := self._inner[place]:
                 word = min(words, key=lambda one: (common[one], -len(one), one))
                 self._by_word.setdefault(word, []).append(place)
             else:
                 runs = b" ".join(pieces).translate(_WORDS).split()
                 self._by_part.setdefault(max(runs, key=len, default=b""), []).append(place)
         self._always = self._by_part.pop(b"", [])
-        self._parts = re.compile(b"|".join(map(re.escape, self._by_part)) if self._by_part else rb"(?!)")
         self._idle: set[bytes] = set()
         self._known: dict[bytes, list[int]] = {}
 
@@ -73,20 +75,36 @@ class WordIndex(Generic[T]):
         """For each line the things of which a pattern may find it, each once, in the order of the things."""
         for start in range(0, len(lines), BATCH):
             batch = lines[start : start + BATCH]
-            text = b"\n".join(batch).translate(_WORDS)
-            words = set(text.split()) - self._idle
-            telling = {word: held for word in words if (held := self._places(word))}
-            known = frozenset(telling)
-            for line, spread in zip(batch, text.split(b"\n"), strict=True):
-                shown = known.intersection(spread.split()) if known else known
-                if not shown and not self._always:
+            words = b"\n".join(batch).translate(_WORDS).replace(b"\n", _BETWEEN).split()
+            here = set(words)
+            self._learn(here - self._idle - self._known.keys())
+            telling = {word: self._known[word] for word in here & self._known.keys()}
+            shown: dict[int, set[int]] = {}
+            often: Counter[bytes] = Counter()
+            for place, word in _standing(words, telling.keys()):
+                often[word] += 1
+                shown.setdefault(place, set(self._always)).update(telling[word])
+            for place, line in enumerate(batch):
+                places = shown.get(place, self._always)
+                if not places:
                     yield []
                     continue
                 lowered = line.lower()
-                places = {*self._always, *chain.from_iterable(map(telling.__getitem__, shown))}
                 items = (self._items[place] for place in sorted(places))
                 found = (item for pieces, item in items if all(map(lowered.__contains__, pieces)))
                 yield list(dict.fromkeys(found))
+            for word, count in often.items():
+                if count > len(batch) // _RARE:
+                    self._look_elsewhere(word)
+
+    def _look_elsewhere(self, word: bytes) -> None:
+        """Look for things by a word of them that no line has shown yet, where this one stands in many."""
+        for place in self._by_word.get(word, [])[:]:
+            others = self._inner[place] - self._idle - self._known.keys()
+            if others:
+                self._by_word[word].remove(place)
+                self._by_word.setdefault(min(others, key=lambda one: (-len(one), one)), []).append(place)
+        self._known.pop(word, None)
 
     def drop(self, is_told: Callable[[T], bool]) -> None:
         """Look no longer for things that have told what they tell, from the next lines on."""
@@ -97,23 +115,32 @@ class WordIndex(Generic[T]):
         self._known.clear()
         self._idle.clear()
 
-    def _places(self, word: bytes) -> list[int]:
-        """Places of the things that a word of a line may show; a word of none is passed over from now on."""
-        places = self._known.get(word)
-        if places is not None:
-            return places
+    def _learn(self, words: set[bytes]) -> None:
+        """Remember of which things words may show; words of none are passed over from now on."""
         if len(self._idle) + len(self._known) >= _MOST_WORDS:
             self._idle.clear()
             self._known.clear()
-        places = self._by_word.get(word, [])
-        if self._parts.search(word):
-            shown = (held for part, held in self._by_part.items() if part in word)
-            places = [*places, *chain.from_iterable(shown)]
-        if places:
-            self._known[word] = places
+        found = {word: self._by_word[word] for word in self._by_word.keys() & words}
+        text = b" %s " % b" ".join(words)
+        for part, places in self._by_part.items():
+            start = text.find(part)
+            while start >= 0:
+                end = text.index(b" ", start)
+                word = text[text.rindex(b" ", 0, start) + 1 : end]
+                found[word] = [*found.get(word, ()), *places]
+                start = text.find(part, end)
+        self._known |= {word: places for word, places in found.items() if places}
+        self._idle |= words - self._known.keys()
+
+
+def _standing(words: Iterable[bytes], wanted: Set[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Wanted words with the place of their line, of words with an end between two lines."""
+    place = 0
+    for word in filter((wanted | {_END}).__contains__, words):
+        if word == _END:
+            place += 1
         else:
-            self._idle.add(word)
-        return places
+            yield place, word
 
 
 def _texts(pattern: str) -> list[bytes]:
@@ -193,13 +220,12 @@ class KnownFaults:
 
     def codes_in(self, text: bytes) -> dict[int, str]:
         """Codes in the lines of a text by their places, each with the word before it."""
-        numbers = text.translate(_NUMBERS)
-        held = sorted(self._by_number.keys() & set(numbers.split()))
+        words = text.translate(_NUMBERS).replace(b"\n", _BETWEEN).split()
         xids = [_XID.encode()] * (_XID.strip().encode() in self._by_number)
-        places = [*places_of(numbers, held), *places_of(text, xids)]
+        places = [*_standing(words, self._by_number.keys()), *places_of(text, xids)]
         lines = text.split(b"\n") if places else []
         found: dict[int, tuple[int, str]] = {}
-        for place, word in dict.fromkeys(places):
+        for place, word in dict.fromkeys(sorted(places)):
             code = self._pattern(word.strip()).search(lines[place].decode("utf-8", "replace"))
             if code is not None and code.start() < found.get(place, (len(text), ""))[0]:
                 found[place] = code.start(), code[0]
@@ -245,8 +271,9 @@ def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
     last = max(lines, key=lambda line: line.last_number)
     shown = lines[0].last if _counts_none(fault, lines[0].first) else lines[0].first
     values: dict[str, str] = {}
-    for pattern in fault.patterns:
-        values |= values_found(pattern, last.last) or {}
+    for line in sorted(lines, key=lambda line: line.last_number):
+        for pattern in fault.patterns:
+            values |= values_found(pattern, line.last) or {}
     return SeenFault(
         fault=fault,
         lines=tuple(sorted({number for line in lines for number in line.numbers})[:KEPT_LINES]),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 
 from ingest.files.content import Content, ContentError
@@ -14,7 +15,7 @@ from kg.errors import InputError
 
 KEPT_LINES = 5
 """Numbers of lines that are kept one by one; the others are counted."""
-MOST_SHAPES = 200_000
+MOST_SHAPES = 50_000
 """Kinds of lines that are held at once."""
 MOST_LINE = 16_000
 """Characters of a line that are looked at."""
@@ -42,6 +43,7 @@ class LogLine:
         code: The code that they tell; empty without.
         tells: Whether each of them is handed on.
         says_error: Whether the last tells of an error.
+        is_kept: Whether it is known to tell something, in a log without end.
     """
 
     head: bytes
@@ -53,6 +55,7 @@ class LogLine:
     code: str = ""
     tells: bool = False
     says_error: bool = False
+    is_kept: bool = False
 
     @property
     def first(self) -> str:
@@ -94,38 +97,85 @@ def read_lines(
         InputError: The log cannot be read, or nothing is in it.
     """
     held: dict[bytes, LogLine] = {}
-    number = 0
+    last = 0
     try:
         with Content(path) as content:
-            lines = ((number, piece) for number, raw in content.lines() for piece in _pieces(raw or b""))
+            lines = content.lines()
             while batch := list(islice(lines, BATCH)):
-                text = b"\n".join([piece for _, piece in batch])
-                codes = codes_in(text)
-                heads = {text.count(b"\n", 0, head.start()) for head in _HEAD.finditer(text)}
-                may_tell = tells(text)
-                shapes = text.translate(None, _DIGITS).split(b"\n")
-                for place, ((number, piece), shape) in enumerate(zip(batch, shapes, strict=True)):
-                    code = codes.get(place, "")
-                    key = b"%s\n%s" % (shape, code.encode()) if code else shape
-                    kind = held.get(key)
-                    if kind is None:
-                        kind = held[key] = LogLine(piece, piece, has_head=place in heads, code=code)
-                        kind.tells = may_tell and tells(piece)
-                    if kind.tells:
-                        take(piece)
-                    if kind.count < KEPT_LINES:
-                        kind.numbers += (number,)
-                    kind.count += 1
-                    kind.last_number = number
-                    kind.tail = piece
+                last = batch[-1][0]
+                numbers, pieces = _shown(batch)
+                if pieces:
+                    _group(held, numbers, pieces, codes_in, tells, take)
                 if len(held) >= MOST_SHAPES:
                     yield list(held.values())
                     held = {}
     except (OSError, ContentError) as fault:
         raise InputError(f"{path}: cannot be read ({fault})") from fault
-    if not number:
+    if not last:
         raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
     yield list(held.values())
+
+
+def _shown(batch: list[tuple[int, bytes | None]]) -> tuple[list[int], list[bytes]]:
+    """Numbers and content of what lines show."""
+    numbers, pieces = [number for number, _ in batch], [raw or b"" for _, raw in batch]
+    odd = [
+        place
+        for place, piece in enumerate(pieces)
+        if b"\r" in piece or b"\x1b" in piece or len(piece) > MOST_LINE
+    ]
+    for place in reversed(odd):
+        shown = _pieces(pieces[place])
+        pieces[place : place + 1] = shown
+        numbers[place : place + 1] = [numbers[place]] * len(shown)
+    return numbers, pieces
+
+
+def _group(
+    held: dict[bytes, LogLine],
+    numbers: list[int],
+    pieces: list[bytes],
+    codes_in: Callable[[bytes], Mapping[int, str]],
+    tells: Callable[[bytes], bool],
+    take: Callable[[bytes], None],
+) -> None:
+    """Take lines to those of their kinds; what is done for each line alone is done by dictionaries."""
+    text = b"\n".join(pieces)
+    codes = codes_in(text)
+    ends = list(accumulate(len(piece) + 1 for piece in pieces))
+    heads = {bisect_right(ends, head.start()) for head in _HEAD.finditer(text)}
+    may_tell = tells(text)
+    shapes = text.translate(None, _DIGITS).split(b"\n")
+    for place, code in codes.items():
+        shapes[place] = b"%s\n%s" % (shapes[place], code.encode())
+    every = range(len(shapes))
+    first, final = (
+        dict(zip(reversed(shapes), reversed(every), strict=True)),
+        dict(zip(shapes, every, strict=True)),
+    )
+    telling: set[bytes] = set()
+    for shape, count in Counter(shapes).items():
+        place = first[shape]
+        kind = held.get(shape)
+        if kind is None:
+            piece = pieces[place]
+            kind = LogLine(piece, piece, has_head=place in heads, code=codes.get(place, ""))
+            kind.tells = may_tell and tells(piece)
+            held[shape] = kind
+        if kind.tells:
+            telling.add(shape)
+        if (missing := KEPT_LINES - kind.count) > 0:
+            places = [place]
+            while len(places) < min(count, missing):
+                places.append(shapes.index(shape, places[-1] + 1))
+            kind.numbers += tuple(numbers[place] for place in places)
+        kind.count += count
+        kind.last_number = numbers[final[shape]]
+        kind.tail = pieces[final[shape]]
+    if telling:
+        for shape, piece in zip(shapes, pieces, strict=True):
+            if shape in telling:
+                take(piece)
 
 
 def _pieces(line: bytes) -> tuple[bytes, ...]:

@@ -10,7 +10,7 @@ from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault, WordIndex
 from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
 from recommender.diagnosis.log_programs import BASES, CODES, ProgramMark, program_marks
-from recommender.diagnosis.pressures import ARGUMENT_MARKS, arguments_in, as_numbers, telling_patterns
+from recommender.diagnosis.pressures import argument_marks, arguments_in, as_numbers, telling_patterns
 from recommender.diagnosis.serving import LoadSamples, may_tell
 from recommender.diagnosis.statements import (
     LEVELS,
@@ -60,7 +60,8 @@ _BEGINS = re.compile(
 """How a line of a log begins, other than one that goes on with a message."""
 _SIZE = re.compile(r"\b(?=\w*(?:BLOCK|block_?size))(\w++)\s*+[=:]{1,2}\s*+(\d++)\b")
 """A size of a block as a program prints it."""
-_FRAME_MARK = 'File "'
+_BLOCK, _FRAME_BYTES = b"block", b'File "'
+"""What lines hold that tell a size of a block, or a frame of a traceback."""
 _FRAME = re.compile(r'File "[^"]+", line \d+, in (\w+)')
 _SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|(?<!NCCL )WARN(?:ING)?)\b")
 """A line that is no error; NCCL and RCCL have no graver word than their warning."""
@@ -176,7 +177,8 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     faults = KnownFaults(patterns)
     told = ((pattern, pattern) for pattern in telling_patterns())
     parts = [(text, None) for text in _PARTS]
-    looked_at = [(text, text.encode()) for text in ("block", _FRAME_MARK, *ARGUMENT_MARKS)]
+    looked_at = [(text.decode(), text) for text in (_BLOCK, _FRAME_BYTES)]
+    looked_at += [(text, text.encode()) for text in argument_marks()]
     index: WordIndex[int | str | ProgramMark | bytes | None] = WordIndex(
         [*parts, *looked_at, *faults.items(), *told, *program_marks()]
     )
@@ -209,11 +211,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
                         marked.add(item[0])
                         index.drop(lambda other: isinstance(other, tuple) and other[0] in marked)
                 elif item is not None:
-                    arguments |= arguments_in(last)
-                    sizes |= {name: int(value) for name, value in _SIZE.findall(last)}
-                    functions |= {
-                        name: max(line.last_number, functions.get(name, 0)) for name in _FRAME.findall(last)
-                    }
+                    _tell(item, line, arguments, sizes, functions)
             if not faults.take(line, shown):
                 further.append(line)
         if len(kept := [*others, *further]) > MOST_KEPT:
@@ -246,12 +244,27 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     )
 
 
+def _tell(
+    mark: bytes, line: LogLine, arguments: dict[str, str], sizes: dict[str, int], functions: dict[str, int]
+) -> None:
+    """Take what a line with a mark tells: sizes of blocks, functions of a traceback, or arguments."""
+    if mark == _BLOCK:
+        sizes |= {name: int(value) for name, value in _SIZE.findall(line.last)}
+    elif mark == _FRAME_BYTES:
+        found = _FRAME.findall(line.last)
+        functions |= {name: max(line.last_number, functions.get(name, 0)) for name in found}
+    else:
+        arguments |= arguments_in(line.last)
+
+
 def _worth(lines: Sequence[LogLine], marked: set[str]) -> list[LogLine]:
     """Lines of a log without end that tell an error, go on with one, or are statements."""
     index = index_of(tuple(sorted(marked)))
     telling = {line.last_number for line in lines if line.says_error}
     near = {number + step for number in telling for step in range(MOST_FURTHER + 1)}
-    return [line for line in lines if line.last_number in near or index.hits(line.last)]
+    for line in lines:
+        line.is_kept = line.is_kept or line.last_number in near or index.shows(line.last)
+    return [line for line in lines if line.is_kept]
 
 
 def _statements(

@@ -21,9 +21,10 @@ from kg.terms.condition_grammar import ARITHMETIC
 from kg.terms.setting_registry import registry, softwares
 
 _TABLE = "settings/pressures.yaml"
-_GIVEN = re.compile(r"(?<!\w)['\"]?(\w++)['\"]?\s*+[=:]\s*+('[^']*+'|\"[^\"]*+\"|-?[\w.]++)")
-ARGUMENT_MARKS = ("non-default args", "server_args=", "ServerArgs(")
-"""Marks of the line in which a server tells its own arguments: vLLM and SGLang."""
+_GIVEN = re.compile(r"(?<![\w.])['\"]?([\w.]++)['\"]?\s*+[=:]\s*+('[^']*+'|\"[^\"]*+\"|-?[\w.]++)")
+_FLAG = re.compile(r"(?<!\S)--([A-Za-z][\w.-]*+)[=\s]\s*+('[^']*+'|\"[^\"]*+\"|-?[^\s-]\S*+)")
+_LEAST_FLAGS = 2
+"""Flags of a command: an advice names one."""
 _GIB = {
     "TB": 1024.0,
     "GiB": 1.0,
@@ -122,12 +123,15 @@ def moves_against(
     for entry in _table()["programs"].get(home, {}).get(lack, ()):
         name = entry["key"].rpartition(".")[2].lstrip("-").replace("-", "_")
         current, origin = given.get(name, ""), "log"
+        current = given.get(entry["key"].lstrip("-"), current)
         if not current and name in told:
             current = in_digits(told[name])
         if not current:
             current, origin = default_of(home, entry["key"])
             if current in {"0", "-1"}:
                 current = origin = ""  # the program chooses
+        if _is_so(current.lower(), entry["to"]):
+            continue
         known = {**as_numbers({name: current}), **as_numbers(given), **told}
         value = _far(entry, known)
         if value is not None and "most" in entry and value > entry["most"]:
@@ -153,6 +157,11 @@ def moves_against(
             )
         )
     return moves
+
+
+def _is_so(current: str, to: str) -> bool:
+    """Whether a setting stands where it should be moved: all 8-bit caches take the same memory."""
+    return current in {to, {"on": "true", "off": "false"}.get(to)} or (current[:3] == to[:3] == "fp8")
 
 
 def _first(entry: Mapping[str, Any], name: str, known: Mapping[str, float]) -> float | None:
@@ -222,13 +231,25 @@ def as_numbers(values: Mapping[str, str]) -> dict[str, float]:
     return found
 
 
+def argument_marks() -> list[str]:
+    """Texts of lines in which a program tells its own arguments, or is started."""
+    held: Mapping[str, list[str]] = _table()["arguments"]
+    return [mark for marks in held.values() for mark in marks]
+
+
 def arguments_in(line: str) -> dict[str, str]:
-    """The arguments that a server tells in a line, by name; empty for another line."""
-    mark = next((text for text in ARGUMENT_MARKS if text in line), "")
-    if not mark:
+    """The arguments that a program tells in a line, by name and by place; empty for another line."""
+    marks = ((kind, text) for kind, texts in _table()["arguments"].items() for text in texts if text in line)
+    kind, mark = next(marks, ("", ""))
+    if not kind:
         return {}
-    told = _GIVEN.findall(line.partition(mark)[2])
-    return {name: value.strip("'\"") for name, value in told if value not in {"None", "null"}}
+    if kind == "commands":
+        flags = _FLAG.findall(line.partition(mark)[2])
+        told = [(name.replace("-", "_"), value) for name, value in flags if len(flags) >= _LEAST_FLAGS]
+    else:
+        told = _GIVEN.findall(line.partition(mark)[2] if kind == "lists" else line)
+    held = {name: value.strip("'\"") for name, value in told if value not in {"None", "null"}}
+    return {name.rpartition(".")[2]: value for name, value in held.items()} | held
 
 
 @cache

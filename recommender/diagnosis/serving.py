@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 
 _NUMBER = r"([\d.]+(?:[eE][+-]?\d+)?)"
 _VLLM = {
@@ -89,6 +89,7 @@ class ServingLoad(JsonNoun):
     limit: int | None = field(default=None, metadata=in_json("running_limit"))
     accepted: tuple[float, ...] = ()
     decode_rates: tuple[float, float] | None = None
+    waits_though_free: bool = field(default=False, metadata=NOT_IN_JSON)
 
     @property
     def useful_drafts(self) -> int:
@@ -193,7 +194,10 @@ def _load(engine: str, samples: list[dict[str, float]], least_free: float) -> Se
     short = sum(
         sample.get("waiting", 0.0) > 0 and 1 - sample.get("kv_share", 0.0) < least_free for sample in samples
     )
+    running = [sample for sample in samples if sample.get("running", 0.0) > 0]
+    kept = sum(item.get("waiting", 0.0) > 0 and item.get("kv_share", 1.0) < _FREE for item in running)
     return ServingLoad(
+        waits_though_free=0 < len(running) <= 2 * kept,
         engine=engine,
         samples=len(samples),
         means={name: sum(values) / len(values) for name, values in held.items()},

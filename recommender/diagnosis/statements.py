@@ -93,6 +93,7 @@ def parts_of(pattern: str) -> Iterator[tuple[str, str]]:
             yield "text", text.replace("{{", "{").replace("}}", "}")
 
 
+@cache
 def slots_of(pattern: str) -> list[str]:
     """Names of a pattern's values, each once: a second one of a name carries its number."""
     seen: Counter[str] = Counter()
@@ -193,16 +194,23 @@ class StatementIndex:
         """
         held = [(item, anchors_of(item.pattern)) for item in statements]
         common = Counter(word for _, words in held for word in set(words))
-        self._by_word: dict[str, list[KnownStatement]] = {}
+        self._by_word: dict[str, list[tuple[str, KnownStatement]]] = {}
         for item, words in held:
             if words:
                 word = min(words, key=lambda text: (common[text], -len(text)))
-                self._by_word.setdefault(word, []).append(item)
+                self._by_word.setdefault(word, []).append((longest_text(item.pattern), item))
         self.words = frozenset(self._by_word)
 
     def hits(self, line: str) -> list[StatementHit]:
         """The statements that may have written a line, the most specific first."""
-        words = self.words.intersection(line.split())
-        near = (item for word in words for item in self._by_word[word] if longest_text(item.pattern) in line)
+        near = self._near(line)
         found = [(item, values) for item in near if (values := item.values_in(line)) is not None]
         return sorted(found, key=lambda hit: (-len(hit[0].pattern), hit[0].program))
+
+    def shows(self, line: str) -> bool:
+        """Whether a statement may have written a line."""
+        return any(compile_pattern(item.pattern).search(line) for item in self._near(line))
+
+    def _near(self, line: str) -> list[KnownStatement]:
+        words = self.words.intersection(line.split())
+        return [item for word in words for text, item in self._by_word[word] if text in line]

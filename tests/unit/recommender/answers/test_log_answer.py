@@ -190,3 +190,53 @@ def test_prefills_that_block_decoding_are_seen_beside_samples_without(answer: An
     assert found.lacks["prefill-blocks-decode"][0].key == "--max-num-batched-tokens"
     alike = text.replace("100.0", "11.0").replace("90.0", "11.0")
     assert "prefill-blocks-decode" not in answer(alike).lacks
+
+
+@pytest.mark.parametrize(
+    ("component", "first"),
+    [
+        ("Model", "--tp_size"),
+        ("KV cache", "kv_cache_config.free_gpu_memory_fraction"),
+        ("Additional executor resources", "--max_num_tokens"),
+        ("Sampler", "--max_seq_len"),
+    ],
+)
+def test_the_part_that_did_not_fit_says_what_to_set(answer: Any, component: str, first: str) -> None:
+    found = answer(
+        "[TRT-LLM] [I] max_seq_len=4096, max_num_requests=64, max_num_tokens=16384, max_batch_size=64\n"
+        "[TRT-LLM] [E] Executor creation failed due to insufficient GPU memory.\n\n"
+        f"The following component could not be created: {component}\nTotal GPU memory (GiB): 79.10\n"
+    )
+    [(_, moves)] = found.lacks.items()
+    assert moves[0].key == first
+    assert found.reading.faults[0].values["capacity"] == "79.10"
+    assert {move.current for move in moves if move.key == "--max_num_tokens"} <= {"16384"}
+
+
+def test_requests_that_wait_for_a_start_or_a_server_out_of_memory_are_no_careful_scheduler(
+    answer: Any,
+) -> None:
+    assert answer(SGLANG.format(0, 0.0, 5)).lacks == {}
+    waits = SGLANG.format(9, 0.4, 5) + SGLANG.format(4, 0.4, 5) * 2
+    assert [*answer(waits).lacks] == ["conservative-scheduler"]
+    out = answer(waits + OUT_OF_MEMORY)
+    assert [*out.lacks] == ["device-memory"]
+
+
+def test_memory_of_a_rollout_is_met_by_what_the_launch_overrode(answer: Any) -> None:
+    [(lack, moves)] = answer(
+        "(TaskRunner pid=1) verl\nError executing job with overrides: "
+        "['actor_rollout_ref.rollout.gpu_memory_utilization=0.8']\n"
+        '  File "/x/rollout.py", line 3, in wake_up\n' + OUT_OF_MEMORY
+    ).lacks.items()
+    assert lack == "memory-while-waking"
+    assert (moves[0].current, moves[0].origin) == ("0.8", "log")
+
+
+def test_an_adapter_that_repeats_what_hccl_said_stands_behind_it(answer: Any) -> None:
+    found = answer(
+        "RuntimeError: create:x.ts:212 HCCL function error: HcclCommInit(), error code is 4\n"
+        "ERR02200 DIST call hccl api failed.\nEI0014: [PID: 1] inconsistent\n"
+    )
+    assert found.reading.faults[-1].fault.id == "pta-call-hccl-api-failed"
+    assert found.reading.unknown == ()

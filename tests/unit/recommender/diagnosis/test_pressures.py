@@ -34,7 +34,7 @@ def test_each_formula_is_arithmetic_over_names() -> None:
     entries = [entry for lacks in TABLE["programs"].values() for moves in lacks.values() for entry in moves]
     held = [entry[part] for entry in entries for part in ("value", "enough") if part in entry]
     for text in (text for item in held for text in ([item] if isinstance(item, str) else item)):
-        names = dict.fromkeys(re.findall(r"[a-z_]+", text), 2.0)
+        names = {name: 2.0 + place for place, name in enumerate(re.findall(r"[a-z_]+", text))}
         assert formula(text, names) is not None, text
         assert formula(text, {}) is None
 
@@ -70,6 +70,40 @@ def test_arguments_are_read_from_the_line_that_tells_them_alone() -> None:
         "mem_fraction_static": "0.88",
     }
     assert arguments_in("mem_fraction_static=0.88") == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("backend_config=PytorchEngineConfig(tp=1, cache_max_entry_count=0.95, adapters=None)", {"tp": "1", "cache_max_entry_count": "0.95"}),
+        ("Error executing job with overrides: ['a.b.utilization=0.8', 'c.utilization=0.5']", {"utilization": "0.5", "a.b.utilization": "0.8", "c.utilization": "0.5"}),
+        ("[server] [INFO] maxSeqLen: 32768, npuMemSize: 8", {"maxSeqLen": "32768", "npuMemSize": "8"}),
+        ("+ vllm serve m/n --max-model-len 4096 --kv-cache-dtype=fp8", {"max_model_len": "4096", "kv_cache_dtype": "fp8"}),
+        ("try vllm serve --max-model-len 4096", {}),
+    ],
+)  # fmt: skip
+def test_programs_tell_their_arguments_in_lists_settings_and_commands(
+    line: str, told: dict[str, str]
+) -> None:
+    assert arguments_in(line) == told
+
+
+def test_a_move_that_changes_nothing_is_left_out() -> None:
+    keys = {move.key for move in moves_against("cache-length", "vllm", {"kv_cache_dtype": "fp8_e5m2"})}
+    assert keys == {"--max-model-len", "--gpu-memory-utilization", "--tensor-parallel-size"}
+
+
+def test_a_setting_is_met_by_its_place_before_its_name() -> None:
+    given = {
+        "param_offload": "true",
+        "actor_rollout_ref.actor.fsdp_config.param_offload": "false",
+        "actor_rollout_ref.actor.fsdp_config.optimizer_offload": "True",
+    }
+    moves = {
+        move.key.rpartition(".")[2]: move.current for move in moves_against("device-memory", "verl", given)
+    }
+    assert moves["param_offload"] == "false"
+    assert "optimizer_offload" not in moves
 
 
 def test_an_unknown_server_has_no_moves() -> None:

@@ -20,7 +20,7 @@ from recommender.diagnosis.statements import (
     slots_of,
 )
 
-MOST_BYTES = 2_000_000
+MOST_BYTES = 2_100_000
 MOST_LITERAL_WORDS = 12
 
 
