@@ -258,12 +258,14 @@ def _tell(
 
 
 def _worth(lines: Sequence[LogLine], marked: set[str]) -> list[LogLine]:
-    """Lines of a log without end that tell an error, go on with one, or are statements."""
+    """Lines of a log without end that tell an error, go on with one, or are warnings of its programs."""
     index = index_of(tuple(sorted(marked)))
     telling = {line.last_number for line in lines if line.says_error}
     near = {number + step for number in telling for step in range(MOST_FURTHER + 1)}
     for line in lines:
-        line.is_kept = line.is_kept or line.last_number in near or index.shows(line.last)
+        if not line.is_kept:
+            warns = b"WARN" in line.tail
+            line.is_kept = line.last_number in near or (warns and bool(index.near(line.last)))
     return [line for line in lines if line.is_kept]
 
 

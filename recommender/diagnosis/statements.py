@@ -203,14 +203,11 @@ class StatementIndex:
 
     def hits(self, line: str) -> list[StatementHit]:
         """The statements that may have written a line, the most specific first."""
-        near = self._near(line)
+        near = self.near(line)
         found = [(item, values) for item in near if (values := item.values_in(line)) is not None]
         return sorted(found, key=lambda hit: (-len(hit[0].pattern), hit[0].program))
 
-    def shows(self, line: str) -> bool:
-        """Whether a statement may have written a line."""
-        return any(compile_pattern(item.pattern).search(line) for item in self._near(line))
-
-    def _near(self, line: str) -> list[KnownStatement]:
+    def near(self, line: str) -> list[KnownStatement]:
+        """The statements of which a line has a rare word and the longest text."""
         words = self.words.intersection(line.split())
         return [item for word in words for text, item in self._by_word[word] if text in line]
