@@ -19,7 +19,7 @@ from kg.nouns.knowledge import Level
 from kg.nouns.values import digest
 from kg.terms.model_name import VARIANTS, read_name
 from kg.triples import nodes
-from kg.triples.iris import model_iri, name_of
+from kg.triples.iris import hardware_iri, model_iri, name_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ _NEAREST = 5
 _MOST_SIZES = 12
 _OWN_MODEL = "its config.json tells its sizes: --config-json FILE; so does a launch script that states them"
 """What to do about a model that the graph does not have."""
+_OWN_HARDWARE = "tunegraph kb add hardware FILE adds its facts"
 _LIKE_IN_CHINESE = 0.45
 """Similarity from which on a Chinese name is offered for another: two letters of four or five say much."""
 
@@ -159,6 +160,11 @@ class Names:
         a family that stands for a device is taken for it, and the note says so. So is one of which
         ``count`` devices fill servers, where all such servers hold the same device.
         """
+        if not self._find_hardware(text) and any(
+            self._store.triples(None, TG.HARDWARE, hardware_iri(slug(text)))
+        ):
+            note = f"of {slug(text)} only measured cases are known: {_OWN_HARDWARE}"
+            return ResolvedName(id=slug(text), note=note)
         node = self._hardware_node(text)
         if node.ambiguous and count is not None and len(filled := self._in_servers(node, count)) == 1:
             ((only, server),) = filled.items()

@@ -185,9 +185,9 @@ class _Draft:
         """The draft as YAML."""
         measured = {str(item["metric"]).partition("_")[0] for item in self._metrics}
         if "output_len" in self._shape or {"ttft", "tpot"} & measured:
-            self._task = {"kind": "serving", "op": "llm_serve", **self._task}
+            self._task = {"kind": "serving", "op": "serve", **self._task}
         self._task.setdefault("kind", "? kernel, operator, training, serving or hpc")
-        self._task.setdefault("op", "? what runs (gemm, pretrain, llm_serve)")
+        self._task.setdefault("op", "? what runs (gemm, pretrain, serve)")
         self._hardware.setdefault("name", "? on which hardware")
         if not self._metrics:
             self._metrics.append(

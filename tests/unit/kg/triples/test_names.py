@@ -1,6 +1,7 @@
 """What people write, and what it means."""
 
 import pytest
+from pyoxigraph import NamedNode, Triple
 
 from kg.errors import AmbiguousEntityError, UnknownEntityError
 from kg.nouns.entities import Source
@@ -15,9 +16,11 @@ from kg.nouns.knowledge import (
     Strategy,
 )
 from kg.triples.graph import GraphStore
+from kg.triples.iris import hardware_iri, model_iri
 from kg.triples.names import Names, ResolvedName, normalise, slug
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
+from kg.triples.vocabulary import NAMESPACE, TG
 
 SOURCE = Source(title="a document")
 
@@ -177,6 +180,28 @@ def test_a_name_of_two_nodes_must_be_chosen_from(store: GraphStore) -> None:
     with pytest.raises(AmbiguousEntityError) as caught:
         Names(store).hardware("Hopper")
     assert caught.value.choices == ("h100", "h200")
+
+
+def test_what_only_cases_name_is_known_by_that_name() -> None:
+    """A model and a device that nothing describes were measured: a question may name them as the cases do."""
+    measured = OxigraphStore()
+    work = NamedNode(f"{NAMESPACE}workload/1")
+    problem = NamedNode(f"{NAMESPACE}problem/1")
+    measured.extend(
+        [
+            Triple(work, TG.OF_MODEL, model_iri("house-13b")),
+            Triple(problem, TG.HARDWARE, hardware_iri("acmenpu-x2")),
+        ]
+    )
+    names = Names(measured)
+    model, device = names.model("house-13b"), names.hardware("AcmeNPU X2")
+    assert (model.id, device.id) == ("house-13b", "acmenpu-x2")
+    assert "only measured cases are known" in model.note
+    assert "only measured cases are known" in device.note
+    with pytest.raises(UnknownEntityError):
+        names.model("house-14b")
+    with pytest.raises(UnknownEntityError):
+        names.hardware("AcmeNPU X3")
 
 
 def test_a_misspelt_name_gets_the_nearest_ones(store: GraphStore) -> None:

@@ -96,7 +96,7 @@ def test_a_draft_answers_what_headers_tell_and_asks_the_rest(names: NameResolver
     _, report = ingest(names, tmp_path / "t.csv")
     assert "to be answered first" in str(report.faults[0])
     answered = text.replace("'? kernel, operator, training, serving or hpc'", "operator")
-    answered = answered.replace("'? what runs (gemm, pretrain, llm_serve)'", "gemm")
+    answered = answered.replace("'? what runs (gemm, pretrain, serve)'", "gemm")
     answered = answered.replace("\"? does 'odd' mean that it went well\"", "odd")
     answered = answered.replace("'? does ''odd'' mean that it went well'", "odd")
     (tmp_path / "t.mapping.yaml").write_text(answered)
