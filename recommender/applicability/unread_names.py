@@ -70,11 +70,12 @@ def unread_names(
 
 
 def without_unread(problem: Problem, facts: Collection[str]) -> Problem:
-    """A question about a model without the sizes and traits that nothing reads: they decide nothing."""
+    """A question about a model as cases state it: lengths are sizes, and what nothing reads is left out."""
     work = problem.workload
+    lengths = {name: work.traits[name] for name in work.traits if name in _LENGTHS}
     shape, traits = (
         Settings({name: value for name, value in table.items() if not [*_unread("", (name,), facts)]})
-        for table in (work.shape, work.traits)
+        for table in ({**lengths, **work.shape}, {k: v for k, v in work.traits.items() if k not in lengths})
     )
     return replace(problem, workload=replace(work, shape=shape, traits=traits))
 

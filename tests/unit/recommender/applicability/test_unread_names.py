@@ -89,5 +89,13 @@ def test_what_nothing_reads_is_left_out_of_what_decides() -> None:
     assert dict(read.workload.traits) == {"concurrency": 8}
 
 
+def test_lengths_are_sizes_however_a_question_states_them() -> None:
+    lengths = {"input_len": 1024, "output_len": 256}
+    one, other = (without_unread(asked(**stated), {}) for stated in ({"shape": lengths}, {"traits": lengths}))
+    assert one.task_id == other.task_id
+    both = without_unread(asked(shape=lengths, traits={"input_len": 9}), {})
+    assert both.workload.shape["input_len"] == 1024
+
+
 def test_sizes_that_launches_state_are_no_misspelling() -> None:
     refuse_misspelt(asked(shape={"kv_lora_rank": 512, "dense_layers": 1}))  # like lora_rank, device_layers
