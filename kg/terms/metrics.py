@@ -76,6 +76,9 @@ def metrics_of_same_gain(metric: str, kind: WorkloadKind) -> frozenset[str]:
     return next((group for group in groups if metric in group), frozenset({metric}))
 
 
+TIMES_OF_A_KERNEL = frozenset({"kernel_time", "run_time", "latency"})
+"""What a table of one kernel calls its time: a faster configuration is faster in each."""
+
 OPERATOR_TIME = "operator_time"
 """A gain in the time of one operator, which is a gain of the step only by the operator's share."""
 

@@ -186,6 +186,11 @@ class _Draft:
         measured = {str(item["metric"]).partition("_")[0] for item in self._metrics}
         if "output_len" in self._shape or {"ttft", "tpot"} & measured:
             self._task = {"kind": "serving", "op": "serve", **self._task}
+        if self._task.get("kind") == "kernel":
+            self._metrics = [
+                {**item, "metric": "kernel_time"} if item["metric"] == "run_time" else item
+                for item in self._metrics
+            ]
         self._task.setdefault("kind", "? kernel, operator, training, serving or hpc")
         self._task.setdefault("op", "? what runs (gemm, pretrain, serve)")
         self._hardware.setdefault("name", "? on which hardware")

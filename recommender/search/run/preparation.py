@@ -18,6 +18,7 @@ from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
+from kg.terms.metrics import TIMES_OF_A_KERNEL
 from kg.triples.model_facts import facts_of
 from kg.triples.names import Names, ResolvedModel, ResolvedName
 from kg.triples.serialisation import from_graph
@@ -174,12 +175,17 @@ class Tuner:
 
     def sources(self, problem: Problem, space: SearchSpace) -> list[SourceTable]:
         """The tables of similar problems whose configurations have parameters of a space, nearest first."""
-        try:
-            neighbours = self.retriever().find(problem)
-        except NoEvidenceError:
-            return []
-        tables = (self._source(item, space) for item in neighbours)
-        return by_similarity([item for item in tables if item is not None])
+        metric = problem.objective.metric
+        called = TIMES_OF_A_KERNEL if metric in TIMES_OF_A_KERNEL else frozenset({metric})
+        found: list[SourceTable] = []
+        for one in sorted(called, key=lambda name: name != metric):
+            asked = replace(problem, objective=replace(problem.objective, metric=one))
+            try:
+                neighbours = self.retriever().find(asked)
+            except NoEvidenceError:
+                continue
+            found += filter(None, (self._source(item, space) for item in neighbours))
+        return by_similarity(found)
 
     def _source(self, neighbour: Neighbour, space: SearchSpace) -> SourceTable | None:
         row = neighbour.problem
