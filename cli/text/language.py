@@ -30,6 +30,8 @@ _NAMED = re.compile(
     re.DOTALL,
 )
 """A name, and what is said of it: read before the templates, which may fit it by chance."""
+_PATH = re.compile(r"\S*[./]\S*")
+"""A file or a field: what is wrong with it follows."""
 LONGEST = 500
 """Letters of a text that is read by templates; ours are shorter."""
 _LIST = re.compile(r"(; )(?![^()]*\))")
@@ -173,6 +175,8 @@ def _in_chinese(text: str) -> str:
         return made
     if named and known:
         return f"{known}：{localised(named['rest'])}"
+    if named and _PATH.fullmatch(named["name"]) and " " in (rest := named["rest"] or ""):
+        return f"{named['name']}{': ' if (made := localised(rest)) == rest else '：'}{made}"
     for split in (_COLUMNS, _HEAD, _LIST, _SUM):
         parts = split.split(text)
         if len(parts) > 1:
