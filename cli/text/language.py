@@ -35,15 +35,11 @@ _PATH = re.compile(r"\S*[./]\S*")
 LONGEST = 500
 """Letters of a text that is read by templates; ours are shorter."""
 _LIST = re.compile(r"(; )(?![^()]*\))")
-_SUM = re.compile(r"( \+ )")
-_NUMBER = r"[\d.,]+"
-_SHARE = r"[\d.]+ ?%"
-_ALL = ".+"
 _FORMS = {
-    **dict.fromkeys(("count", "batch", "length", "memory", "place", "line", "number", "time"), _NUMBER),
-    **dict.fromkeys(("share", "chance", "before", "after"), _SHARE),
+    **dict.fromkeys(("count", "batch", "length", "memory", "place", "line", "number", "time"), r"[\d.,]+"),
+    **dict.fromkeys(("share", "chance", "before", "after"), r"[\d.]+ ?%"),
     **dict.fromkeys(
-        ("items", "rest", "parts", "text", "limits", "rules", "reason", "reasons", "names", "quoted"), _ALL
+        ("items", "rest", "parts", "text", "limits", "rules", "reason", "reasons", "names", "quoted"), ".+"
     ),
     "gain": r"[\d.,]+x.*?|unknown",
     "metric": r"[\w.]+",
@@ -177,7 +173,7 @@ def _in_chinese(text: str) -> str:
         return f"{known}：{localised(named['rest'])}"
     if named and _PATH.fullmatch(named["name"]) and " " in (rest := named["rest"] or ""):
         return f"{named['name']}{': ' if (made := localised(rest)) == rest else '：'}{made}"
-    for split in (_COLUMNS, _HEAD, _LIST, _SUM):
+    for split in (_COLUMNS, _HEAD, _LIST, re.compile(r"( \+ )")):
         parts = split.split(text)
         if len(parts) > 1:
             return "".join(_beside(parts, place) for place in range(len(parts)))
