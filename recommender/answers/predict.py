@@ -25,6 +25,7 @@ from recommender.cost_model.change import (
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
 from recommender.ranking.combination import CombinationPart, combine_gains
+from recommender.ranking.measured.exact_runs import MEASURED_SO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,11 +96,13 @@ def predict(answer: Answer, *, intensity_g_per_kwh: float | None) -> Prediction:
 
 
 def _start(answer: Answer) -> str:
-    """The priced start of a plan, where nothing is stated to run now."""
+    """The priced start of a plan, where nothing is stated to run now; with its measurement if it has one."""
     if answer.plan is None or answer.priced is None or answer.problem.current:
         return ""
     start = answer.plan.start
-    return f"{start.layout} with {start.framework} {start.version}".rstrip()
+    named = f"{start.layout} with {start.framework} {start.version}".rstrip()
+    measured = next((text for text in start.because if text.startswith(MEASURED_SO)), "")
+    return f"{named}; {measured}" if measured else named
 
 
 def check_intensity(intensity_g_per_kwh: float | None) -> None:

@@ -244,9 +244,11 @@ def test_loads_of_one_configuration_are_no_repetitions_of_it(shipped_path: Path,
     with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
         workspace.ingest(path)
         plan = workspace.recommend(question, 3).plan
+        predicted = workspace.ask.predict(workspace.problem(question)[0], 3)
     assert plan is not None
     number = plan.start.expected[0]
     assert (number.value, number.low, number.tier) == (1600.0, 1600.0, "measured here")
+    assert "measured: 1,600 tokens/s with TP 2" in predicted.start
 
 
 def test_what_only_measurements_know_starts_as_the_best_of_them_ran(

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.measured.runs import RunReader
 
+MEASURED_SO = "measured: "
+"""Begins the line that tells what a start was measured to reach."""
 _WHOLE = 1000
 """Number from which it is told without decimals."""
 _LOADS = frozenset({"concurrency", "max_concurrency"})
@@ -271,7 +273,7 @@ def _run(same: Sequence[_Timed], source: str) -> ExactRun:
         low=middle - NORMAL_90 * error,
         high=middle + NORMAL_90 * error,
         load=first.load,
-        said=f"measured: {number} {symbol} with {first.layout}{load}{times} <{source}>",
+        said=f"{MEASURED_SO}{number} {symbol} with {first.layout}{load}{times} <{source}>",
     )
 
 

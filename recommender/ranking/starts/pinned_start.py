@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.setting import SettingPlace
 from kg.terms.meanings import programs
 from recommender.cost_model.settings.dialects import translate
-from recommender.ranking.measured.exact_runs import AskedWork
+from recommender.ranking.measured.exact_runs import MEASURED_SO, AskedWork
 from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.start import ExpectedValue
 from recommender.ranking.starts.layout_flags import layout_settings
@@ -74,7 +74,7 @@ def with_own_number(modelled: Starts, measured: Sequence[ExactRun]) -> Starts:
     run = next((run for run in measured if translate(run.configuration, phase).settings == now), None)
     if run is None or modelled.first.layout != run.layout:
         return modelled
-    others = [text for text in modelled.first.because if not text.startswith("measured: ")]
+    others = [text for text in modelled.first.because if not text.startswith(MEASURED_SO)]
     first = replace(modelled.first, because=(run.said, *others))
     return replace(modelled, first=_measured(first, run, situation.problem.objective.metric))
 
@@ -92,7 +92,7 @@ def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen
     if first.fits is False:  # it ran
         as_ran = tuple(with_current([], kept.situation, screen, is_divided=False))
         first = replace(first, fits=True, fits_in=None, settings=as_ran, needs=(), because=())
-    others = [text for text in first.because if not text.startswith("measured: ")]
+    others = [text for text in first.because if not text.startswith(MEASURED_SO)]
     first = replace(first, layout=best.layout, because=(best.said, *others))
     if first.framework not in programs():  # a library takes what the script that ran it took
         own = settings_by_key(best.configuration, Origin.CASE, place=SettingPlace.CODE)
