@@ -41,6 +41,10 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
     shape = f" ({work.shape})" if work.shape else ""
     decides = "" if problem.objective.metric == "throughput" else f", by {problem.objective.metric}"
     say(f"{what}{shape} on {answer.place}{decides}")
+    if any(item.stops for item in answer.findings):
+        from cli.diagnosis.finding_text import show_stopping
+
+        show_stopping(answer.findings)
     if plan is not None:
         show_missed(plan)
         if verbose:

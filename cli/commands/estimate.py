@@ -63,6 +63,7 @@ def estimate(
     Example: tunegraph estimate --model qwen3-32b --phase serving --hardware 910B3 --set tp=1
     """
     from cli import output
+    from cli.text.language import language
 
     swept = axes("--sweep", sweep)
     if pareto and not swept:
@@ -89,6 +90,8 @@ def estimate(
     if as_json:
         output.as_json(estimated.to_json())
         return
+    if line := estimated.launch_line(language()):
+        output.say(line)
     if len(estimated.steps) == 1:
         _show(estimated)
         _show_passes(estimated, plot=plot)

@@ -170,7 +170,7 @@ def recommend(
 
         def asked(raw: dict[str, object]) -> Answer:
             problem, notes = workspace.problem(raw)
-            if running and declared is None:
+            if question.from_command and declared is None:
                 return workspace.launches.recommend(problem, running, k, notes=notes)
             return workspace.recommend(problem, k, notes=notes, space=declared)
 

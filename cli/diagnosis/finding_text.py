@@ -43,13 +43,14 @@ def show_finding(place: int, item: SettingFinding) -> None:
     _labelled("right", _in(item.right))
     _labelled("default", item.default)
     _labelled("do", _remedy(item))
+    _labelled("or", "; ".join(item.others))
     _labelled("source", item.source)
     say()
 
 
 def show_briefly(findings: Sequence[SettingFinding], *, of_measured: bool = False) -> None:
     """Print what is wrong with what runs, or was measured, beside a plan."""
-    matter = [item for item in findings if item.level is not FindingLevel.NOTE]
+    matter = [item for item in findings if item.level is not FindingLevel.NOTE and not item.stops]
     if not matter:
         return
     say("What the measured start sets costs you:" if of_measured else "What runs now costs you:")
@@ -58,6 +59,16 @@ def show_briefly(findings: Sequence[SettingFinding], *, of_measured: bool = Fals
         say(f"  {cure}{_where(item)}: {'; '.join(filter(None, (_in(item.says), _factor(item))))}")
     if len(matter) > _MOST:
         say(f"  {len(matter) - _MOST} more: tunegraph check")
+
+
+def show_stopping(findings: Sequence[SettingFinding]) -> None:
+    """Print first that a launch does not start, and what does."""
+    for item in findings:
+        if item.stops:
+            do = [*([item.remedy] if item.remedy else []), *item.others]
+            cures = f"; what starts: {'; or '.join(do)}" if do else ""
+            lead = "This launch" if item.level is FindingLevel.ERROR else "By the memory model this launch"
+            say(f"{lead} does not start{_where(item)}: {_in(item.says)}{cures}")
 
 
 def show_upgrade(script: str, change: Upgrade) -> None:

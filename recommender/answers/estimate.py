@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kg.errors import InputError, TuningError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES
+from kg.terms.dialects import statement
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import estimate_question, sweep
 from recommender.cost_model.estimate_pass import passes_of
@@ -21,6 +22,7 @@ from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, name_of
 from recommender.green.power_curve import clock_steps
+from recommender.ranking.feasibility.server_fit import server_fit, written_change
 from recommender.ranking.feasibility.training_fit import fit_of_question, with_length
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.workloads.steps import Steps
     from recommender.green.power_curve import ClockStep
+    from recommender.ranking.feasibility.server_fit import ServerFit
     from recommender.ranking.starts.starts import Starts
 
 
@@ -53,6 +56,7 @@ class Estimate:
         clock_steps: What lower clocks do to time and energy, where a curve of the vendor's devices is public
             and the energy is known.
         passes: Operators of a decode step and of a prefill of the one configuration; empty if nobody asked.
+        unfit: Why the server does not start as it is told, or refuses its longest requests; None if it does.
     """
 
     question: Question
@@ -63,6 +67,18 @@ class Estimate:
     is_comparison: bool = False
     clock_steps: tuple[ClockStep, ...] = ()
     passes: tuple[PricedPass, ...] = ()
+    unfit: ServerFit | None = None
+
+    def launch_line(self, language: str) -> str:
+        """That the launch does not start, or refuses longer requests, and what starts; empty if it runs."""
+        if (unfit := self.unfit) is None:
+            return ""
+        question = self.question
+        written = [written_change(one, question.engine, question.version, {}) for one in unfit.reliefs]
+        lead = "This launch" if unfit.is_sure else "By the memory model this launch"
+        does = "refuses longer requests" if unfit.starts else "does not start"
+        cures = f"; what starts: {'; or '.join(written)}" if written and not unfit.starts else ""
+        return f"{lead} {does}: {unfit.says[language == 'zh']}{cures}"
 
     @property
     def front(self) -> list[int]:
@@ -100,6 +116,7 @@ class Estimate:
             "roofline": self.roofline,
             **({"pareto": {"fields": list(self.pareto), "front": self.front}} if self.pareto else {}),
             **({"comparison": self.comparison} if self.is_comparison else {}),
+            **({"unfit": self.unfit.to_json()} if self.unfit else {}),
             **({"passes": [one.to_json() for one in self.passes]} if self.passes else {}),
         }
 
@@ -114,6 +131,8 @@ class Estimate:
         return {**content, "front_points": front_of_estimates(content)}
 
 
+_OF_ROOM = frozenset({"memory_share", "max_len", "cache_bytes"})
+"""Facts that say what a server has room for."""
 ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingProxyType(
     {
         "serving": {
@@ -274,6 +293,11 @@ def estimate_problem(
         question = replace(question, measured=about(changed).measured)
     if not question.model.layers and "operations_source" in sizes:
         notes = (*notes, f"{question.model.id}: its operations are those of {sizes['operations_source']}")
+    current: Mapping[str, Value] = problem.current or {}
+    program = question.engine
+    read = statement(current, program)
+    heard = {name for name, fact in read.fact_of.items() if fact in _OF_ROOM and question.phase == "serving"}
+    question = replace(question, ignored=tuple(name for name in question.ignored if name not in heard))
     if question.ignored:
         notes = (*notes, f"the cost model has no setting for {', '.join(question.ignored)}")
     try:
@@ -298,6 +322,20 @@ def estimate_problem(
             f"--operators: of one configuration, not of {len(kept)}", hint="leave --sweep and --compare out"
         )
     priced = tuple(priced_steps(steps, [question.configuration(item) for item in kept]))
+    unfit, most = None, sizes.get("max_positions")
+    if problem.situation.has_script or heard:
+        lengths_told = (problem.workload.shape.get(name, 0) for name in ("input_len", "output_len"))
+        unfit = server_fit(
+            replace(question, settings={**asked.settings, **(settings or {})}), current, program,
+            asked=sum(float(str(tokens)) for tokens in lengths_told),
+            most=int(most) if isinstance(most, int | float) else 0,
+        )  # fmt: skip
+    if (share := read.facts.get("memory_share")) and question.phase == "serving":
+        share = min(float(str(share)), 1.0)
+        priced = tuple(
+            replace(one, capacity_bytes=None if one.capacity_bytes is None else share * one.capacity_bytes)
+            for one in priced
+        )
     fields = tuple(measure(name, priced) for name in pareto)
     if question.phase == "training" and len(kept) == 1 and priced[0].fits is False:
         fit = fit_of_question(replace(question, settings=question.configuration(kept[0])))
@@ -310,6 +348,7 @@ def estimate_problem(
         notes=tuple(notes),
         pareto=fields,
         is_comparison=bool(compare),
+        unfit=unfit,
         assumed=(*_still_assumed(starts, stated), *lengths),
         passes=passes_of(question, question.configuration(kept[0]), operators) if by_operator else (),
         clock_steps=() if steps.energy_j is None else clock_steps(tree.path(question.machine.device.id)),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 _TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
+NO_START = ("the program does not start", "程序无法启动")
+LIKELY = ("by the memory model the program does not start", "按显存模型程序无法启动")
 _REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_]\w*(?==))[ =](\S+)")
 """A flag with its value, or a variable."""
 
@@ -64,6 +66,8 @@ class SettingFinding:
         cost: What that costs, by language.
         right: Where it is right, by language; empty where nowhere.
         remedy: The setting to write in its place; empty to take it away.
+        others: What else helps, as it is written.
+        adds: Whether the remedy is written beside what is there, where that does not set it.
         removes: What is taken away where that is not the setting alone, such as the flag of a field.
         default: What the release does without it; empty where that is not known.
         source: Address of who says so.
@@ -80,6 +84,8 @@ class SettingFinding:
     cost: Mapping[str, str] = field(default_factory=dict)
     right: Mapping[str, str] = field(default_factory=dict)
     remedy: str = ""
+    others: tuple[str, ...] = ()
+    adds: bool = False
     removes: tuple[str, ...] = ()
     default: str = ""
     source: str = ""
@@ -101,6 +107,11 @@ class SettingFinding:
         return self.removes or (self.setting.key,)
 
     @property
+    def stops(self) -> bool:
+        """Whether nothing starts with it, by what is known of the model and the device."""
+        return self.cost.get("en") in {NO_START[0], LIKELY[0]} and not self.source
+
+    @property
     def is_taken_back(self) -> bool:
         """Whether a start is without the setting; a warning leaves it to the user, but debugging goes."""
         is_left_on = self.kind is FindingKind.DEBUGGING and self.level is not FindingLevel.NOTE
@@ -120,7 +131,7 @@ class SettingFinding:
     @property
     def is_rewritten(self) -> bool:
         """Whether a start has another value: with this one nothing starts, or what is told is cut."""
-        is_refused = self.kind is FindingKind.REFUSED and self.level is FindingLevel.ERROR
+        is_refused = self.kind is FindingKind.REFUSED and (self.level is FindingLevel.ERROR or self.stops)
         if self.instead is None or divides(self.instead[0]):  # how work is divided is for the user to say
             return False
         return is_refused or self.is_below_told
@@ -149,6 +160,7 @@ class SettingFinding:
             "cost": dict(self.cost),
             "right": dict(self.right),
             "remedy": {"write": self.remedy} if self.remedy else {"remove": list(self.taken)},
+            **({"others": list(self.others)} if self.others else {}),
             "default": self.default or None,
             "priced": None if self.priced is None else self.priced.to_json(),
             "source": self.source,

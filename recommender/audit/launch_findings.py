@@ -13,7 +13,7 @@ from kg.terms.meanings import size_of
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.setting_registry import registry
-from recommender.audit.finding import SettingFinding
+from recommender.audit.finding import NO_START, SettingFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +41,6 @@ _STRETCHES = (
     "longer_context",
 )
 """Parts of the names of settings that stretch positions, or allow more than there are."""
-_NO_START = ("the program does not start", "程序无法启动")
 _SPREAD = {
     *ADDRESSES,
     "data_parallel_rank",
@@ -112,7 +111,7 @@ def _batches(case: AuditCase, values: Mapping[str, Value], read: Statement) -> I
             f"{whole} samples are no whole micro-batches of {micro} on {copies} copies of the model",
             f"{whole} 个样本无法在 {copies} 个模型副本上分成大小为 {micro} 的微批",
         ),
-        _NO_START,
+        NO_START,
         remedy=_written(setting.key, -(-whole // (micro * copies)) * micro * copies),
     )
 
@@ -226,7 +225,7 @@ def _heads(case: AuditCase, setting: RunningSetting, parts: int) -> Iterator[Set
             f"the model's {heads} attention heads do not divide over {parts} devices",
             f"模型的 {heads} 个注意力头无法平分到 {parts} 张卡",
         ),
-        _NO_START,
+        NO_START,
         remedy=_written(setting.key, fewer),
     )
 
@@ -243,7 +242,7 @@ def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[S
             f"the model takes {case.positions:,} tokens, and nothing stretches its positions",
             f"模型只支持 {case.positions:,} 个位置，且未设置位置扩展",
         ),
-        _NO_START,
+        NO_START,
         ("where the checkpoint's own configuration stretches them", "权重自带的配置已扩展位置时"),
         remedy=_written(setting.key, case.positions),
         level=FindingLevel.WARNING,
@@ -262,7 +261,7 @@ def _format(case: AuditCase, setting: RunningSetting) -> Iterator[SettingFinding
             f"the engine loads {setting.value} weights and makes none, and {name} names none",
             f"引擎只加载而不生成 {setting.value} 权重，而 {name} 的名称中没有该格式",
         ),
-        _NO_START,
+        NO_START,
         ("where the checkpoint is packed so all the same", "该权重确为此格式时"),
         level=FindingLevel.WARNING,
     )

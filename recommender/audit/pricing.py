@@ -77,7 +77,7 @@ def priced_findings(
     priced = (
         _with_room(item, question, shared)
         if shared is not None and is_of_room(item, case)
-        else replace(item, priced=_cost(item, case, question))
+        else replace(item, priced=None if item.adds else _cost(item, case, question))
         for item in findings
     )
     return tuple(sorted(priced, key=lambda item: item.order))
@@ -86,7 +86,7 @@ def priced_findings(
 def is_of_room(item: SettingFinding, case: AuditCase) -> bool:
     """Whether a finding is on the share of the memory that an engine takes, which bounds the requests."""
     stated = statement({item.setting.key: read_value(item.setting.value, "float")}, case.program)
-    return "memory_share" in stated.fact_of.values()
+    return not {"memory_share", "free_share"}.isdisjoint(stated.fact_of.values())
 
 
 def _with_room(item: SettingFinding, question: Question, shared: Question) -> SettingFinding:
@@ -180,7 +180,7 @@ def _facts_instead(item: SettingFinding, question: Question) -> dict[str, object
 
 def _facts(item: SettingFinding, case: AuditCase, question: Question) -> dict[str, object]:
     """What the setting says to the cost model."""
-    settings = dict(case.forms[item.setting])
+    settings = dict(case.forms.get(item.setting, {}))
     settings[plain_key(item.setting.key).rpartition(".")[2]] = item.setting.value
     return _translated(settings, question)
 

@@ -52,6 +52,7 @@ class LayoutQuestion:
         concurrency: Requests at once on all devices, stated or assumed; None where nothing says.
         is_load_told: Whether the question states them: then as many run at once as the memory holds.
         usable: Share of the memory that a server fills.
+        cache_share: Share of what is left beside the weights that its cache takes.
         most_of_engine: Requests that one engine takes at most; None where nothing says.
         batch: Requests that each engine runs now; None where nothing says.
         loads: Requests at once on all devices that are tried; empty for those that suit each layout.
@@ -67,6 +68,7 @@ class LayoutQuestion:
     concurrency: float | None = None
     is_load_told: bool = False
     usable: float = USABLE_MEMORY
+    cache_share: float = 1.0
     most_of_engine: float | None = None
     batch: float | None = None
     loads: tuple[float, ...] = ()

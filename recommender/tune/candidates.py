@@ -48,7 +48,7 @@ _BATCHES = ("batch", "chunk", "micro_batch")
 _LEFT_KINDS = frozenset({"degree", "devices", "replicas", "length", "part"})
 """Kinds of facts that change what is served, or need devices."""
 _FORMATS = frozenset({"precision", "precision_float32"})
-_LEFT_FACTS = ("precision", "memory_share", "output_len")
+_LEFT_FACTS = ("precision", "memory_share", "free_share", "output_len")
 STEP = 2
 """A number is doubled and halved; a choice: finer steps are below the noise of few probes."""
 

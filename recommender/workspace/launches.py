@@ -18,6 +18,7 @@ from recommender.audit.audit import Audit, all_rules, without_costs
 from recommender.audit.case import audit_case
 from recommender.audit.judge import judge_settings
 from recommender.audit.pricing import is_of_room, judged_by_memory, priced_findings
+from recommender.audit.room_findings import room_findings
 from recommender.measuring.masking import is_secret
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.workspace.ask import AskDesk
@@ -252,8 +253,12 @@ class LaunchDesk(Desk):
             running, asked, framework=framework, stated=stated, hardware=path, positions=positions
         )
         findings = judge_settings(case, all_rules(rules))
-        question = self._priced(problem) if any(item.spare for item in findings) else None
-        return case, judged_by_memory(findings, case, question)
+        question = self._priced(problem)
+        room = tuple(room_findings(case, question))
+        settled = {item.setting for item in room}
+        findings = tuple(item for item in findings if item.setting not in settled)
+        found = (*room, *judged_by_memory(findings, case, question))
+        return case, tuple(sorted(found, key=lambda item: item.order))
 
     def _priced(self, problem: Problem | None) -> Question | None:
         """What runs, as the cost model is asked about it, at a usual length; None where it cannot be."""

@@ -141,7 +141,9 @@ def test_a_start_takes_the_load_that_is_told(run: Any, written: Any) -> None:
 def test_a_low_share_of_the_memory_has_the_price_of_the_requests_that_do_not_fit(
     run: Any, written: Any
 ) -> None:
-    path = written("vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4 --gpu-memory-utilization .5\n")
+    path = written(
+        "vllm serve meta-llama/Llama-3.3-70B-Instruct -tp 4 --gpu-memory-utilization .5 --max-model-len 8192\n"
+    )
     ran = run("check", path, "--hardware", "h100-sxm", "--json")
     [finding] = [item for item in json.loads(ran.out)["findings"] if item["rule"] == "memory-share-low"]
     assert finding["priced"]["throughput"]["expected_factor"] > 1.2
@@ -294,3 +296,30 @@ def test_a_price_says_that_the_host_which_updates_weights_is_not_in_it(run: Any,
     for verb in ("recommend", "estimate"):
         said = run(verb, "--from-command", script, "--hardware", "a100-sxm4-80gb")
         assert "the host updates the weights" in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("command", "cure"),
+    [
+        ("vllm serve Qwen/Qwen3-32B --gpu-memory-utilization 0.5 --max-model-len 16384",
+         "--gpu-memory-utilization 0.92"),
+        ("vllm serve meta-llama/Llama-3.1-70B-Instruct -tp 2", "--max-model-len"),
+        ("python -m sglang.launch_server --model-path Qwen/Qwen3-32B --mem-fraction-static 0.6",
+         "--mem-fraction-static 0.8"),
+    ],
+)  # fmt: skip
+def test_every_command_says_first_that_a_launch_does_not_start(
+    run: Any, written: Any, command: str, cure: str
+) -> None:
+    path = written(f"{command}\n")
+    ran = run("check", path, "--hardware", "h100-sxm", "--json")
+    first = json.loads(ran.out)["findings"][0]
+    assert (ran.code, first["rule"]) == (1, "no-room-to-start")
+    assert first["remedy"]["write"].startswith(cure)
+    for asked in ("recommend", "estimate"):
+        said = run(asked, "--from-command", path, "--hardware", "h100-sxm").out
+        head = " ".join(said.split("\n", 8)[:8])
+        assert "his launch does not start" in head, asked
+        assert cure in " ".join(head.split()), asked
+    start = run("recommend", "--from-command", path, "--hardware", "h100-sxm").out.partition("Start with")[2]
+    assert cure in start  # and what is printed starts

@@ -166,6 +166,8 @@ def _of_file(launch: Launch, content: Mapping[str, object]) -> Iterator[Stated]:
 
 
 def _leaves(content: object, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        content = content[0]  # the models of MindIE's file
     if isinstance(content, dict) and content:
         for name, inner in content.items():
             yield from _leaves(inner, f"{path}.{name}" if path else str(name))

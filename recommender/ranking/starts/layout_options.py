@@ -227,6 +227,8 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
             rows, configurations = [rows[i] for i in kept], [configurations[i] for i in kept]
     if not configurations:
         return
+    if question.phase != "training" and "kv_cache" in held:
+        held = {**held, "kv_cache": held["kv_cache"] / asked.cache_share}
     needed = np.asarray(sum(held.values()))
     capacity = question.machine.device.memory_capacity
     if question.phase != "training":

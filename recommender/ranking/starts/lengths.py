@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError
 from kg.nouns.setting import SettingPlace
-from recommender.cost_model.layout_domain import fullest
-from recommender.cost_model.settings.plans import PHASES, SERVING
-from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
+from recommender.cost_model.settings.plans import SERVING
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
+from recommender.ranking.feasibility.server_fit import PAGE, ServerMemory
 from recommender.ranking.plan_setting import settings_by_key
 
 if TYPE_CHECKING:
@@ -21,11 +20,6 @@ if TYPE_CHECKING:
     from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.starts.situation import StartSituation
 
-PAGE = 1024
-"""Lengths are rounded up to this many tokens; a choice."""
-STEP, LARGE = 8192.0, 70 * 2**30
-"""Tokens of a step of a server that nobody bounds on devices of so many bytes, a quarter on smaller ones
-(vLLM, engine/arg_utils.py, ``get_batch_defaults``)."""
 MOST_STRETCHED = 4.0
 """Positions by YaRN over those of the model up to which a start stretches them: what Qwen documents of its
 models (https://qwen.readthedocs.io/en/latest/deployment/vllm.html, "Context Length")."""
@@ -59,22 +53,9 @@ def startable(question: Question, layout: ParallelLayout, most: int, chunk: floa
         most: Tokens that the model takes.
         chunk: Tokens of a step; None for what the server takes unless told.
     """
-    is_large = question.machine.device.memory_bytes >= LARGE
-    one = {"batch": 1.0, "chunk": chunk or (STEP if is_large else STEP / 4), "output_len": 1.0}
-    sizes = {**question.settings, **layout.degrees(PHASES["serving"]), **one}
-    room = USABLE_MEMORY * question.machine.device.memory_capacity
-
-    def needed(tokens: int) -> float:
-        held = memory_bytes(
-            fullest(question.model, layout), "serving", [{**sizes, "input_len": tokens - 1.0}],
-            question.machine.count, engine=question.engine, ascend=question.machine.device.ascend,
-        )  # fmt: skip
-        return float(sum(part[0] for part in held.values()))
-
-    if needed(most) <= room:
-        return None
-    pages = bisect_right(range(1, most // PAGE + 1), room, key=lambda page: needed(page * PAGE))
-    return pages * PAGE or None
+    memory = ServerMemory(question=question, layout=layout, chunk=chunk)
+    fits = memory.longest(most, USABLE_MEMORY * question.machine.device.memory_capacity)
+    return fits or None if fits < most else None
 
 
 def are_stated(situation: StartSituation) -> bool:

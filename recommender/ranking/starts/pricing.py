@@ -106,13 +106,15 @@ def layout_question(
     is_limited = any(limit.metric in LIMITED for limit in problem.limits)  # then it is the most that keeps it
     if draft.load is None and problem.objective.metric not in SHORTEST and not is_limited:
         draft.load = _load(draft, question.machine.count)
+    freed = _stated(draft, "free_share")
     open_ = _DEGREES | {"concurrency"}  # the load is what runs at once: the batch of each engine
     return LayoutQuestion(
         question=replace(question, settings={n: v for n, v in settings.items() if n not in open_}),
         objective=problem.objective.metric,
         limits=problem.limits,
         concurrency=draft.load,
-        usable=min(_stated(draft, "memory_share") or USABLE_MEMORY, 1.0),
+        usable=min(_stated(draft, "memory_share") or (1.0 if freed else USABLE_MEMORY), 1.0),
+        cache_share=min(freed or 1.0, 1.0),
         most_of_engine=_stated(draft, AT_ONCE),
         batch=_batch(draft),
         is_load_told=situation.at_once is not None,

@@ -7,9 +7,10 @@ import pytest
 from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from recommender.ranking.feasibility.server_fit import PAGE
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.starts.assumed import assumed_settings, one_queue
-from recommender.ranking.starts.lengths import PAGE, longest
+from recommender.ranking.starts.lengths import longest
 from tests.unit.recommender.ranking.starts.situations import situation
 
 

@@ -1,0 +1,100 @@
+"""Findings on the memory of a server: it does not start, cuts requests, or leaves too little beside."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ingest.questions.launches.running import RunningSetting
+from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.setting import SettingPlace, read_value
+from kg.terms.dialects import positive, statement
+from recommender.audit.finding import LIKELY, NO_START, SettingFinding
+from recommender.ranking.feasibility.server_fit import server_fit, share_too_high, written_change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.nouns.values import Value
+    from recommender.audit.case import AuditCase
+    from recommender.cost_model.question import Question
+    from recommender.ranking.feasibility.server_fit import ServerFit
+
+NO_ROOM = "no-room-to-start"
+_REFUSED = ("longer requests are refused", "更长的请求被拒绝")
+_OVERFLOWS = ("prefill or the capture of graphs runs out of memory", "预填充或图捕获时显存不足")
+
+
+def room_findings(case: AuditCase, question: Question | None) -> Iterator[SettingFinding]:
+    """What of a launch its memory does not hold.
+
+    Args:
+        case: The launch.
+        question: What runs, as the cost model is asked about it; None where it cannot be.
+    """
+    if question is None or question.phase != "serving" or not all(item.is_known for item in case.settings):
+        return
+    current = {item.key: read_value(item.value, "float") or item.value for item in case.settings}
+    read = statement(current, case.program)
+    by_fact = {fact: key for key, fact in read.fact_of.items()}
+    if "world" in by_fact:
+        by_fact.setdefault("tp", by_fact["world"])
+    asked = sum(float(str(case.facts.get(name) or 0)) for name in ("input_len", "output_len"))
+    fit = server_fit(question, current, case.program, asked=asked, most=case.positions)
+    if fit is not None:
+        yield _of_fit(case, fit, by_fact)
+    share, key = read.facts.get("memory_share"), by_fact.get("memory_share", "")
+    held = question.machine.device.memory_capacity
+    if isinstance(share, int | float) and math.isfinite(held) and (fit is None or fit.starts):
+        tp = positive(read.written.get("tp")) or 1
+        usual = share_too_high(case.program, share, held, tp, positive(read.facts.get("chunk")))
+        if usual is not None:
+            left = (1 - share) * held / 1e9
+            yield _finding(
+                case, key, "share-leaves-too-little",
+                (
+                    f"{left:,.1f} GB are left for activations and graphs, beside weights and cache",
+                    f"除权重与缓存外，激活与图只剩 {left:,.1f} GB",
+                ),
+                _OVERFLOWS, FindingKind.LIMIT, FindingLevel.WARNING,
+                [_written(case, by_fact, {"memory_share": usual})],
+                source="https://docs.sglang.ai/advanced_features/hyperparameter_tuning.html",
+            )  # fmt: skip
+
+
+def _of_fit(case: AuditCase, fit: ServerFit, by_fact: Mapping[str, str]) -> SettingFinding:
+    """That the server does not start, or cuts requests."""
+    remedies = [_written(case, by_fact, change) for change in fit.reliefs]
+    blamed = (fit.fact, *(("world",) if fit.fact == "tp" else ("cache_gb", "cache_bytes", "max_len")))
+    key = next((by_fact[fact] for fact in blamed if fact in by_fact), "")
+    if fit.starts:
+        return _finding(
+            case, key, "requests-beyond-cache", fit.says, _REFUSED, FindingKind.LIMIT, FindingLevel.WARNING,
+            remedies,
+        )  # fmt: skip
+    cost, level = (NO_START, FindingLevel.ERROR) if fit.is_sure else (LIKELY, FindingLevel.WARNING)
+    return _finding(case, key, NO_ROOM, fit.says, cost, FindingKind.REFUSED, level, remedies)
+
+
+def _written(case: AuditCase, by_fact: Mapping[str, str], change: Mapping[str, Value]) -> str:
+    return written_change(change, case.program, case.version, by_fact)
+
+
+def _finding(
+    case: AuditCase,
+    key: str,
+    rule: str,
+    says: tuple[str, str],
+    cost: tuple[str, str],
+    kind: FindingKind,
+    level: FindingLevel,
+    remedies: list[str],
+    source: str = "",
+) -> SettingFinding:
+    named = RunningSetting(key="--model", value=case.checkpoint or "MODEL", place=SettingPlace.FLAG)
+    setting = next((item for item in case.settings if item.key == key), named)
+    words = [dict(zip(("en", "zh"), pair, strict=True)) for pair in (says, cost)]
+    return SettingFinding(
+        rule=rule, kind=kind, level=level, setting=setting, says=words[0], cost=words[1], adds=True,
+        remedy=remedies[0] if remedies else "", others=tuple(remedies[1:]), source=source,
+    )  # fmt: skip

@@ -1,0 +1,287 @@
+"""Whether a server starts as it is told: weights, and the cache of its longest request, in what it takes.
+
+vLLM refuses to start where the cache does not hold one request of the longest length
+(``_check_enough_kv_cache_memory`` in vllm/v1/core/kv_cache_utils.py, 0.6.6 to 0.33). SGLang refuses where the
+weights fill its share (``profile_available_bytes``, 0.5.16 and later), and requests beyond its pool.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError, MissingFactError, UnknownEntityError
+from kg.nouns.layout import DEGREES, ParallelLayout
+from kg.terms.dialects import positive, spelt, statement
+from kg.terms.setting_registry import registry
+from recommender.cost_model.layout_domain import SHARING, fullest
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kg.nouns.values import Value
+    from recommender.cost_model.question import Question
+
+PAGE = 1024
+"""Lengths are rounded to this many tokens; a choice."""
+STEP, LARGE = 8192.0, 70 * 2**30
+"""Tokens of a step of a server that nobody bounds on devices of so many bytes, a quarter on smaller ones
+(vLLM, engine/arg_utils.py, ``get_batch_defaults``)."""
+_SHARES: Mapping[str, float] = MappingProxyType({"mindie": 0.8})
+"""Share of the memory that an engine takes unless told, where it is not that of vLLM (MindIE's
+``NPU_MEMORY_FRACTION``)."""
+REFUSING = frozenset({"vllm", "vllm-ascend"})
+"""Engines that do not start where their cache does not hold one request of the longest length."""
+_JUDGED = REFUSING | {"sglang", "mindie"}
+_WIDEST = 16
+"""Devices that share each matrix up to which more are proposed: two servers of eight; a choice."""
+_MIB, _SPARE = 2**20, 5 * 2**30
+"""What stays free beside a good share (docs.sglang.ai, hyperparameter tuning: 5 to 8 GB)."""
+_BY_MEMORY = ((20, 2048, 8, 8), (35, 2048, 24, 80), (60, 4096, 32, 160), (90, 8192, 256, 512),
+              (160, 8192, 256, 512), (math.inf, 16384, 512, 512))  # fmt: skip
+"""Tokens of a prefill and requests of a graph, below TP 4 and from it, by GB (SGLang, server_args.py)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFit:
+    """Why a server does not start, and what starts.
+
+    Attributes:
+        says: What a device needs and has, in English and Chinese.
+        fact: What is most at fault: ``memory_share``, ``max_len`` or ``tp``.
+        starts: Whether it starts all the same, and refuses requests that are too long.
+        is_sure: Whether weights and cache alone are too large, whatever else takes memory.
+        reliefs: What lets it start, each by fact, in the order of what it costs.
+    """
+
+    says: tuple[str, str]
+    fact: str
+    starts: bool = False
+    is_sure: bool = True
+    reliefs: tuple[Mapping[str, Value], ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Plain content."""
+        says = dict(zip(("en", "zh"), self.says, strict=True))
+        reliefs = [dict(one) for one in self.reliefs]
+        return {"starts": self.starts, "sure": self.is_sure, "says": says, "reliefs": reliefs}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerMemory:
+    """What a device of a server holds for one request.
+
+    Attributes:
+        question: What is served, with the settings that hold.
+        layout: How it is divided.
+        chunk: Tokens of a step; None for what the server takes unless told.
+    """
+
+    question: Question
+    layout: ParallelLayout
+    chunk: float | None = None
+
+    def parts(self, tokens: int, **change: object) -> dict[str, float]:
+        """Bytes of each part with one request of so many tokens."""
+        question, device = self.question, self.question.machine.device
+        one = {"batch": 1.0, "output_len": 1.0, "input_len": max(tokens - 1.0, 1.0)}
+        one["chunk"] = self.chunk or (STEP if device.memory_bytes >= LARGE else STEP / 4)
+        sizes = {name: size for name, size in self.layout.degrees().items() if name != DEGREES["cp"]}
+        held = memory_bytes(
+            fullest(question.model, self.layout), "serving",
+            [{**question.settings, **sizes, **one, **change}],
+            self.layout.devices, engine=question.engine, ascend=device.ascend,
+        )  # fmt: skip
+        return {name: float(part[0]) for name, part in held.items()}
+
+    def longest(self, most: int, room: float, **change: object) -> int:
+        """The longest request in so many bytes, up to ``most`` in whole pages; 0 where there is none."""
+        if sum(self.parts(most, **change).values()) <= room:
+            return most
+        pages = range(1, most // PAGE + 1)
+        return PAGE * bisect_right(pages, room, key=lambda n: sum(self.parts(n * PAGE, **change).values()))
+
+
+def server_fit(
+    question: Question, current: Mapping[str, Value], program: str, *, asked: float = 0.0, most: int = 0
+) -> ServerFit | None:
+    """Why a server does not start, or refuses its longest requests; None where it does neither.
+
+    Args:
+        question: What runs, with its settings.
+        current: The settings as the program has them.
+        program: Which it is.
+        asked: Tokens of a request that are told.
+        most: Tokens that the model takes; 0 where that is not known.
+    """
+    is_moved = any("offload" in name or "kt_" in name for name in map(_plain, current))
+    if question.phase != "serving" or question.model.encodes or program not in _JUDGED or is_moved:
+        return None
+    stated = statement(current, program).facts
+    is_fitted = any(_plain(n) == "max_model_len" and str(v) in {"auto", "-1"} for n, v in current.items())
+    length = PAGE if is_fitted else positive(stated.get("max_len")) or most  # of what fits it takes the most
+    if not_modelled(question.model) or not length or "dp_attention" in stated:
+        return None
+    try:
+        return _judged(question, stated, program, max(asked, 1.0), length)
+    except (InputError, MissingFactError):
+        return None
+
+
+def _judged(
+    question: Question, stated: Mapping[str, Value], program: str, asked: float, length: int
+) -> ServerFit | None:
+    sizes = {name: int(_number(question.settings.get(name)) or 1) for name in DEGREES.values()}
+    if program in SHARING and question.model.experts and sizes[DEGREES["dp"]] > 1:
+        sizes[DEGREES["ep"]] = sizes[DEGREES["tp"]] * sizes[DEGREES["dp"]]
+    chunk = positive(stated.get("chunk"))
+    server = ServerMemory(question=question, layout=ParallelLayout.of_degrees(sizes), chunk=chunk)
+    held = question.machine.device.memory_capacity
+    share, given = _share(stated, server, program), _number(stated.get("cache_bytes"))
+    given = given or 1e9 * (_number(stated.get("cache_gb")) or 0.0)
+    parts = server.parts(length)
+    weights, cache = parts["weights"], parts["kv_cache"]
+    rest = sum(parts.values()) - weights - cache if program != "sglang" else 0.0
+    room = held if given and program in REFUSING else share * held  # vLLM passes the share over
+    left = min(given, room - weights - rest) if given else room - weights - rest
+    if cache <= left or not math.isfinite(held):
+        return None
+    is_full = left <= 0
+    is_sure = weights >= room or cache > (given or room - weights)
+    if not (is_full or program in REFUSING):
+        if "max_len" not in stated:
+            return None
+        fits = server.longest(length, left + sum(parts.values()) - cache)
+        return _cut(cache, left, length, fits) if fits >= PAGE else None
+    fact = "memory_share" if "memory_share" in stated and share < USABLE_MEMORY else "max_len"
+    if is_full and fact == "max_len":
+        fact = "memory_share" if "memory_share" in stated else "tp"
+    reliefs = _reliefs(server, stated, program, asked, length) if not given else ()
+    return ServerFit(
+        says=_why(weights, cache, left, length, room / held, held, full=is_full),
+        fact=fact, is_sure=is_sure, reliefs=tuple(reliefs),
+    )  # fmt: skip
+
+
+def _why(
+    weights: float, cache: float, left: float, length: int, share: float, held: float, *, full: bool
+) -> tuple[str, str]:
+    need, takes, has = (f"{size / 1e9:,.1f}" for size in (weights, share * held, held))
+    if full:
+        return (
+            f"weights take {need} GB of a device, and the engine {takes} of its {has}",
+            f"单卡权重需 {need} GB，而引擎只占用 {has} GB 显存中的 {takes} GB",
+        )
+    one, free = (f"{size / 1e9:,.1f}" for size in (cache, left))
+    beside = f"and beside the weights {free} of {takes} GB are left"
+    return (
+        f"one request of {length:,} tokens takes {one} GB of cache, {beside}",
+        f"一个 {length:,} token 的请求需 {one} GB 缓存，而引擎的 {takes} GB 除权重外只剩 {free} GB",
+    )
+
+
+def _cut(cache: float, left: float, length: int, fits: int) -> ServerFit:
+    need, has = (f"{size / 1e9:,.1f}" for size in (cache, left))
+    english = f"the cache holds requests of about {fits:,} tokens: {has} GB, and {length:,} need {need}"
+    chinese = f"缓存 {has} GB 约可容纳 {fits:,} token 的请求，而 {length:,} token 需 {need} GB"
+    reliefs = ({"max_len": fits},)
+    return ServerFit(says=(english, chinese), fact="max_len", starts=True, reliefs=reliefs)
+
+
+def _reliefs(
+    server: ServerMemory, stated: Mapping[str, Value], program: str, asked: float, length: int
+) -> Iterator[Mapping[str, Value]]:
+    """What lets the server start: more of the memory, shorter requests, narrower caches, more devices."""
+    question, device = server.question, server.question.machine.device
+    held, now = device.memory_capacity, _share(stated, server, program)
+    usual = own_share(program, question.version, held, server.layout.tp)
+    better: dict[str, Value] = {"memory_share": usual} if now < usual else {}
+    if better and sum(server.parts(length).values()) <= usual * held:
+        yield better
+        better = {}  # the others do alone, or are none
+    room = (usual if better else now) * held
+    if asked <= (fits := server.longest(length, room)) < length and fits >= PAGE:
+        yield {**better, "max_len": fits}
+    narrow = device.computed_precision("fp8") == "fp8"
+    if narrow and question.settings.get("precision_cache") in {None, "bf16", "fp16"}:
+        fits = server.longest(length, room, precision_cache="fp8")
+        if fits >= max(asked, PAGE):
+            yield {**better, "precision_cache": "fp8", **({"max_len": fits} if fits < length else {})}
+    for more in (2, 4, 8, 16):
+        wide = server.layout.tp * more
+        if wide > _WIDEST or question.model.heads % wide:
+            break
+        layout = ParallelLayout(
+            tp=wide, pp=server.layout.pp, dp=server.layout.dp, ep=min(server.layout.ep * more, wide)
+            if server.layout.ep > 1 else 1,
+        )  # fmt: skip
+        if ServerMemory(question=question, layout=layout, chunk=server.chunk).longest(length, room) == length:
+            yield {**better, "tp": wide}
+            break
+    wide_weights = question.settings.get("precision", "bf16") in {"bf16", "fp16"}
+    if narrow and wide_weights and server.longest(length, room, precision="fp8") == length:
+        yield {**better, "precision": "fp8"}
+
+
+def own_share(program: str, release: str, held: float, tp: int = 1) -> float:
+    """The share of so many bytes that an engine takes unless told; SGLang leaves what it will need beside."""
+    if program != "sglang":
+        found = spelt("memory_share", program, release)
+        try:
+            asked = None if found is None else registry(program).at(release).look_up(found[0].key)
+        except UnknownEntityError:
+            asked = None
+        default = asked and asked.setting and asked.setting.default_in(asked.release)
+        return _number(default and default.value) or _SHARES.get(program, USABLE_MEMORY)
+    return math.floor(100 * (1 - sglang_reserve(held, tp) / held)) / 100
+
+
+def sglang_reserve(held: float, tp: int = 1, chunk: int | None = None) -> float:
+    """Bytes that SGLang keeps beside weights and cache, as it reckons them (server_args.py)."""
+    gib = held / 2**30
+    _, tokens, narrow, wide = next(row for row in _BY_MEMORY if gib < row[0])
+    graphs = narrow if tp < 4 else wide
+    kept = 512 + max(chunk or tokens, 2048) * 1.5 + graphs * 2 + tp / 8 * 1024
+    return max(kept, 10 * 1024 if gib > 60 else 0) * _MIB
+
+
+def share_too_high(program: str, share: float, held: float, tp: int, chunk: int | None) -> float | None:
+    """The share that SGLang takes unless told, where one leaves too little beside; None where it does not."""
+    if program != "sglang" or (1 - share) * held >= min(sglang_reserve(held, tp, chunk), _SPARE):
+        return None
+    return math.floor(100 * (1 - sglang_reserve(held, tp, chunk) / held)) / 100
+
+
+def written_change(
+    change: Mapping[str, Value], program: str, release: str, by_fact: Mapping[str, str]
+) -> str:
+    """A change of facts in the words of a launch, else in those of its program's release."""
+    words = []
+    for fact, value in change.items():
+        found = spelt(fact, program, release, value)
+        key = by_fact.get(fact) or (fact if found is None else found[0].key)
+        words.append(f"{key}{' ' if key.startswith('-') else '='}{value if found is None else found[1]}")
+    return " ".join(words)
+
+
+def _share(stated: Mapping[str, Value], server: ServerMemory, program: str) -> float:
+    question, told = server.question, _number(stated.get("memory_share"))
+    held = question.machine.device.memory_capacity
+    return min(told or own_share(program, question.version, held, server.layout.tp), 1.0)
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if number > 0 else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().lstrip("-").replace("-", "_")

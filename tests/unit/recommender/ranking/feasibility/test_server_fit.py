@@ -1,0 +1,103 @@
+"""Whether a server starts as it is told: laws over models, shares, lengths and engines."""
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kg.terms.dialects import spelt
+from recommender.cost_model.question import Question
+from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, share_too_high
+from tests.unit.recommender.cost_model.machines import machine_of, model
+
+SPELT = {
+    "vllm": {"memory_share": "--gpu-memory-utilization", "max_len": "--max-model-len", "tp": "-tp"},
+    "sglang": {"memory_share": "--mem-fraction-static", "max_len": "--context-length", "tp": "--tp-size"},
+}
+
+
+def fit(
+    program: str = "vllm", name: str = "qwen3-32b", asked: float = 0, most: int = 40960, **told: Any
+) -> ServerFit | None:
+    facts = {"tp": "tensor_parallel", "precision_cache": "precision_cache", "precision": "precision"}
+    settings = {facts[key]: value for key, value in told.items() if key in facts}
+    question = Question(
+        model=model(name), machine=machine_of("h100-sxm", 1), phase="serving", engine=program,
+        version="0.33.0" if program == "vllm" else "0.5.23",
+        settings={"precision": "bf16", **settings},
+    )  # fmt: skip
+    question = replace(question, machine=replace(question.machine, count=int(str(told.get("tp", 1)))))
+    current = {SPELT[program].get(key, key): value for key, value in told.items()}
+    return server_fit(question, current, program, asked=asked, most=most)
+
+
+CASES = list(
+    itertools.product(
+        ("vllm", "sglang"), ("qwen3-8b", "qwen3-32b"), (0.2, 0.5, 0.8, 0.9), (8192, 40960, 131072)
+    )
+)
+
+
+@pytest.mark.parametrize(("program", "name", "share", "length"), CASES)
+def test_what_is_said_to_start_starts_alone(program: str, name: str, share: float, length: int) -> None:
+    told: dict[str, Any] = {"memory_share": share, "max_len": length}
+    found = fit(program, name, **told)
+    for change in () if found is None else found.reliefs:
+        assert fit(program, name, **{**told, **change}) is None, change
+        assert all(spelt(fact, program, value=value) for fact, value in change.items())
+
+
+@pytest.mark.parametrize(("program", "name", "share", "length"), CASES)
+def test_more_memory_and_shorter_requests_stop_nothing(
+    program: str, name: str, share: float, length: int
+) -> None:
+    if fit(program, name, memory_share=share, max_len=length) is None:
+        assert fit(program, name, memory_share=min(share + 0.1, 1), max_len=length) is None
+        assert fit(program, name, memory_share=share, max_len=length // 2) is None
+
+
+def test_it_is_sure_where_weights_and_cache_alone_are_too_large() -> None:
+    sizes, held = model("qwen3-32b"), machine_of("h100-sxm", 1).device.memory_bytes
+    cache = 2 * 64 * 8 * 128 * 2 * 40960  # keys and values of 64 layers, 8 heads of 128 in two bytes
+    for share in (0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
+        found = fit(memory_share=share, max_len=40960)
+        is_beyond = 2 * sizes.parameters + cache > share * held
+        assert (found is not None and found.is_sure) == is_beyond, share
+
+
+def test_an_engine_that_hands_out_blocks_starts_with_less_than_its_longest_request() -> None:
+    assert fit("vllm", memory_share=0.78, max_len=40960) is not None
+    found = fit("sglang", memory_share=0.78, max_len=40960)
+    assert found is not None
+    assert found.starts
+    assert 1024 < float(str(found.reliefs[0]["max_len"])) < 40960
+    assert fit("sglang", memory_share=0.78) is None  # nobody told it a length
+    found = fit("sglang", memory_share=0.7)
+    assert found is not None
+    assert not found.starts
+
+
+def test_a_length_that_requests_have_is_not_shortened() -> None:
+    found = fit(memory_share=0.9, max_len=40960, asked=40000)
+    assert found is not None
+    assert all(change.get("max_len", 40960) == 40960 for change in found.reliefs)
+
+
+def test_what_is_left_open_or_lies_elsewhere_is_not_judged() -> None:
+    moved: dict[str, Any] = {"--cpu-offload-gb": 40}
+    assert fit(memory_share=0.5, **moved) is None
+    fitted: dict[str, Any] = {"--max-model-len": "auto"}
+    assert fit(**fitted) is None
+    for size, starts in ((12, True), (5, False)):
+        given: dict[str, Any] = {"--kv-cache-memory-bytes": size * 10**9}
+        assert (fit(**given) is None) == starts
+
+
+@pytest.mark.parametrize(("share", "is_high"), [(0.83, False), (0.9, False), (0.95, True), (0.98, True)])
+def test_a_share_leaves_room_for_graphs_and_activations(share: float, is_high: bool) -> None:
+    held = machine_of("h100-sxm", 1).device.memory_bytes
+    usual = share_too_high("sglang", share, held, 2, None)
+    assert (usual is not None) == is_high
+    assert usual is None or share_too_high("sglang", usual, held, 2, None) is None
+    assert share_too_high("vllm", share, held, 2, None) is None
