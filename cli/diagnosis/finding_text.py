@@ -67,7 +67,7 @@ def show_stopping(findings: Sequence[SettingFinding]) -> None:
         if item.stops:
             do = [*([item.remedy] if item.remedy else []), *item.others]
             cures = f"; what starts: {'; or '.join(do)}" if do else ""
-            lead = "This launch" if item.level is FindingLevel.ERROR else "By the memory model this launch"
+            lead = "By the memory model this launch" if item.is_modelled else "This launch"
             say(f"{lead} does not start{_where(item)}: {_in(item.says)}{cures}")
 
 

@@ -139,8 +139,8 @@ class ModelName:
 
     @property
     def is_dated(self) -> bool:
-        """Whether it is the name of a later checkpoint, or of one for longer texts."""
-        return any(word.part in {Part.DATE, Part.RUN} for word in self.words)
+        """Whether it is the name of a later checkpoint, a tuned one, or one for longer texts."""
+        return any(word.part in {Part.DATE, Part.ROLE, Part.RUN} for word in self.words)
 
     def without(self, *parts: Part) -> str:
         """The name without the words that say some things."""
@@ -265,10 +265,17 @@ _THOUSANDS = {"k": 1000, "m": 1_000_000}
 
 
 @cache
-def _dated() -> dict[tuple[str, str], int]:
-    """Positions by model and date, from the cards and configurations of ``data/models/dated.csv``."""
-    rows = csv.DictReader(data.text("models/dated.csv").splitlines())
-    return {(row["model"], row["date"]): int(row["max_positions"]) for row in rows}
+def _positions() -> dict[tuple[str, str], dict[str, str]]:
+    """Rows of ``data/models/positions.csv`` by model and word: from cards and configurations."""
+    rows = csv.DictReader(data.text("models/positions.csv").splitlines())
+    return {(row["model"], row["word"]): row for row in rows}
+
+
+def rotary_of(model: str, checkpoint: str = "") -> tuple[int, int] | None:
+    """The positions that a checkpoint is trained for, and the base of its rotation; None if unknown."""
+    words = ("", *(word.text for word in read_name(checkpoint).words))
+    found = [row for word in words if (row := _positions().get((model, word))) and row["trained"]]
+    return (int(found[-1]["trained"]), int(found[-1]["rope_theta"])) if found else None
 
 
 def positions_of(checkpoint: str, model: str, names: Collection[str], most: int | None) -> int | None:
@@ -288,7 +295,10 @@ def positions_of(checkpoint: str, model: str, names: Collection[str], most: int 
         is_binary = found[2] == "k" and not count & (count - 1)
         return max(count * (1024 if is_binary else _THOUSANDS[found[2]]), most or 0)
     own = " ".join(names)
-    for date in (word.text for word in words if word.part is Part.DATE):
-        if date not in own:
-            return _dated().get((model, date))
+    for word in words:
+        row = _positions().get((model, word.text))
+        if row is not None and word.text not in own:
+            return int(row["max_positions"])
+        if word.part is Part.DATE and word.text not in own:
+            return None
     return most

@@ -92,13 +92,13 @@ def without_costs(
     precision = problem.workload.precision
     for item in findings:
         names = {plain_key(item.setting.key), *case.forms.get(item.setting, ())}
-        if item.is_rewritten and item.instead is not None:
-            key, value = item.instead
-            number = read_value(value, "int")
-            written = names if key == item.setting.key else {plain_key(key)}
-            raised |= dict.fromkeys(written, value if number is None else number)
-            if item.adds and plain_key(key) not in map(plain_key, problem.current or {}):
-                added[plain_key(key)] = value if number is None else number
+        if item.is_rewritten:
+            for key, value in item.rewrites:
+                number = read_value(value, "int")
+                written = names if key == item.setting.key else {plain_key(key)}
+                raised |= dict.fromkeys(written, value if number is None else number)
+                if item.adds and plain_key(key) not in map(plain_key, problem.current or {}):
+                    added[plain_key(key)] = value if number is None else number
         elif item.is_taken_back or (limits and item.kind is FindingKind.LIMIT):
             names |= {plain_key(name) for name in item.taken}
             gone |= names | {name.rpartition(".")[2] for name in names}

@@ -38,6 +38,7 @@ class AuditCase:
         facts: What is known besides, by the names of conditions.
         checkpoint: The model, as the launch names it; empty if it does not.
         positions: Tokens that the model takes; 0 if that is not known.
+        rotary: Positions that it is trained for, and the base of its rotary embedding; None if unknown.
     """
 
     settings: tuple[RunningSetting, ...]
@@ -47,6 +48,7 @@ class AuditCase:
     facts: Mapping[str, FactValue] = field(default_factory=dict)
     checkpoint: str = ""
     positions: int = 0
+    rotary: tuple[int, int] | None = None
 
     @cached_property
     def release(self) -> ReleaseSettings | None:
@@ -133,6 +135,7 @@ def audit_case(
     stated: Mapping[str, FactValue] | None = None,
     hardware: Sequence[str] = (),
     positions: int = 0,
+    rotary: tuple[int, int] | None = None,
 ) -> AuditCase:
     """A launch before an audit.
 
@@ -143,6 +146,7 @@ def audit_case(
         stated: Facts of the question; None where it is not whole.
         hardware: The device and what is above it in the tree; empty where it is not told.
         positions: Tokens that the model takes; 0 if that is not known.
+        rotary: As of the case.
     """
     facts: dict[str, FactValue] = dict(_plain_facts(running, raw) if stated is None else stated)
     if "deterministic" not in _table(raw, "traits"):
@@ -167,6 +171,7 @@ def audit_case(
         facts=facts,
         checkpoint=str(raw.get("model") or ""),
         positions=positions,
+        rotary=rotary,
     )
     return case if told else replace(case, version=_written_for(case))
 

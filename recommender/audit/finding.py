@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
 NO_START = ("the program does not start", "程序无法启动")
+_PIECES = re.compile(r"(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_][\w.]*(?==))[ =](\S+)")
 LIKELY = ("by the memory model the program does not start", "按显存模型程序无法启动")
 _REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_]\w*(?==))[ =](\S+)")
 """A flag with its value, or a variable."""
@@ -112,6 +113,11 @@ class SettingFinding:
         return self.cost.get("en") in {NO_START[0], LIKELY[0]} and not self.source
 
     @property
+    def is_modelled(self) -> bool:
+        """Whether it rests on the memory model, and not on what is certain."""
+        return self.cost.get("en") == LIKELY[0]
+
+    @property
     def is_taken_back(self) -> bool:
         """Whether a start is without the setting; a warning leaves it to the user, but debugging goes."""
         is_left_on = self.kind is FindingKind.DEBUGGING and self.level is not FindingLevel.NOTE
@@ -129,11 +135,18 @@ class SettingFinding:
         return None if found is None else (found[1], found[2])
 
     @property
+    def rewrites(self) -> tuple[tuple[str, str], ...]:
+        """Keys and values of the settings to write; none where they are not settings alone."""
+        found = _PIECES.findall(self.remedy) if self.adds else [self.instead or ("", "")]
+        is_whole = " ".join(f"{key}{' ' if key[:1] == '-' else '='}{value}" for key, value in found)
+        return tuple(found) if self.instead or is_whole == self.remedy else ()
+
+    @property
     def is_rewritten(self) -> bool:
         """Whether a start has another value: with this one nothing starts, or what is told is cut."""
         is_refused = self.kind is FindingKind.REFUSED and (self.level is FindingLevel.ERROR or self.stops)
-        if self.instead is None or divides(self.instead[0]):  # how work is divided is for the user to say
-            return False
+        if not self.rewrites or any(divides(key) for key, _ in self.rewrites):
+            return False  # how work is divided is for the user to say
         return is_refused or self.is_below_told
 
     @property

@@ -14,6 +14,7 @@ from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.setting_registry import registry
 from recommender.audit.finding import NO_START, SettingFinding
+from recommender.ranking.starts.lengths import STRETCHES, yarn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,15 +33,6 @@ _CHECKED_LENGTHS = frozenset({"vllm", "vllm-ascend", "sglang"})
 """Engines that compare the longest sequence with the positions of the model's configuration, and refuse."""
 _PACKED = ("awq", "gptq")
 """Beginnings of formats that an engine loads and does not make."""
-_STRETCHES = (
-    "rope",
-    "hf_overrides",
-    "hf_config",
-    "json_model_override",
-    "long_max_model_len",
-    "longer_context",
-)
-"""Parts of the names of settings that stretch positions, or allow more than there are."""
 _SPREAD = {
     *ADDRESSES,
     "data_parallel_rank",
@@ -232,9 +224,11 @@ def _heads(case: AuditCase, setting: RunningSetting, parts: int) -> Iterator[Set
 
 def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[SettingFinding]:
     names = {plain_key(item.key) for item in case.settings}
-    is_stretched = any(part in name for name in names for part in _STRETCHES)
+    is_stretched = any(part in name for name in names for part in STRETCHES)
     if case.program not in _CHECKED_LENGTHS or not case.positions or tokens <= case.positions or is_stretched:
         return
+    stretch = "" if case.rotary is None else yarn(case.program, case.release, tokens, *case.rotary)
+    shorter = _written(setting.key, case.positions)
     yield _finding(
         setting,
         "length-beyond-model",
@@ -244,7 +238,8 @@ def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[S
         ),
         NO_START,
         ("where the checkpoint's own configuration stretches them", "权重自带的配置已扩展位置时"),
-        remedy=_written(setting.key, case.positions),
+        remedy=stretch or shorter,
+        others=(shorter,) if stretch else (),
         level=FindingLevel.WARNING,
     )
 
@@ -281,13 +276,14 @@ def _finding(
     kind: FindingKind = FindingKind.REFUSED,
     level: FindingLevel = FindingLevel.ERROR,
     remedy: str = "",
+    others: tuple[str, ...] = (),
     told: str = "",
 ) -> SettingFinding:
     """A finding, its words in English and Chinese."""
     words = [dict(zip(("en", "zh"), pair, strict=True)) if pair else {} for pair in (says, cost, right)]
     return SettingFinding(
         rule=rule, kind=kind, level=level, setting=setting, says=words[0], cost=words[1], right=words[2],
-        remedy=remedy, told=told,
+        remedy=remedy, others=others, told=told,
     )  # fmt: skip
 
 

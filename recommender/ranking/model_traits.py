@@ -49,6 +49,7 @@ class ModelTraits:
         is_pooling: Whether it gives a vector or a score, not text.
         routed: Parameters of its routed experts; 0 if it has none, or they are unknown.
         most_tokens: The longest sequence that it takes; None if unknown.
+        hub: Its name on the hub of Hugging Face; empty if unknown.
     """
 
     id: str
@@ -61,6 +62,7 @@ class ModelTraits:
     is_pooling: bool = False
     routed: float = 0.0
     most_tokens: int | None = None
+    hub: str = ""
 
     def held(self, tp: int, pp: int, ep: int) -> float | None:
         """Parameters that each device of a layout holds; None where their number is unknown."""
@@ -93,6 +95,7 @@ class ModelTraits:
             is_multimodal=model.architecture == "multimodal",
             is_pooling=bool(stated.get("pooling")),
             routed=routed,
+            hub=next(iter(str(stated.get("hugging_face", "")).split()), ""),
             most_tokens=most if isinstance(most := stated.get("max_positions"), int) else None,
         )
 

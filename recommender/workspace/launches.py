@@ -13,6 +13,7 @@ from kg.nouns.audit import FindingKind
 from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import show
+from kg.terms.model_name import rotary_of
 from kg.terms.purposes import plain_key
 from recommender.audit.audit import Audit, all_rules, without_costs
 from recommender.audit.case import audit_case
@@ -235,11 +236,12 @@ class LaunchDesk(Desk):
         from kg.triples.finders import ModelFinder
         from recommender.applicability.question_facts import question_facts
 
-        framework, stated, asked, positions = None, None, dict(raw or {}), 0
+        framework, stated, asked, positions, rotary = None, None, dict(raw or {}), 0, None
         if problem is not None:
             model = ModelFinder(self.graph).of(problem)
             known = {fact.name: fact.value for fact in model.facts} if model else {}
             positions = int(most) if isinstance(most := known.get("max_positions"), int | float) else 0
+            rotary = rotary_of(problem.workload.model or "", problem.situation.named)
             stated = question_facts(problem, self.hardware, model)
             asked |= {"software": problem.software, "traits": problem.workload.traits}
             asked |= {"model": problem.situation.checkpoint}
@@ -250,7 +252,13 @@ class LaunchDesk(Desk):
         device, is_known = self.names.hardware_or_slug(name) if name else ("", False)
         path = self.hardware.path(device) if is_known else ()
         case = audit_case(
-            running, asked, framework=framework, stated=stated, hardware=path, positions=positions
+            running,
+            asked,
+            framework=framework,
+            stated=stated,
+            hardware=path,
+            positions=positions,
+            rotary=rotary,
         )
         findings = judge_settings(case, all_rules(rules))
         question = self._priced(problem)

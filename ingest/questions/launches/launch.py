@@ -14,7 +14,7 @@ from ingest.files.content import ContentError
 from ingest.questions.launches import megatron, mindformers, serving, trainers
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
-from ingest.questions.launches.launch_files import Beside, add_files
+from ingest.questions.launches.launch_files import Beside, add_files, names_in
 from ingest.questions.launches.manifests import (
     image_commands,
     is_manifest,
@@ -272,7 +272,7 @@ def _started(
             continue
         if "install" in words:
             installed += [word for word in words if "==" in word]
-        started = started_program(words)
+        started = started_program(words, lambda name: names_in(name, beside))
         if isinstance(started, UnknownStart):
             unknown.append(started)
         elif max(len(words), len(environment)) > MOST_WORDS and started is not None:

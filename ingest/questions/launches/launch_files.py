@@ -27,6 +27,8 @@ def add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> 
             continue
         own, stays = set(given.values), name in staying_files(started, given).values()
         add_file(given, content)
+        if started.signs.flagged and not stays:
+            given.places |= {key: f"--{key}" for key in given.values.keys() - own if "." not in key}
         if stays:
             given.places |= dict.fromkeys(given.values.keys() - own, STAYS)
     for options, name in started.launcher_files():
@@ -44,6 +46,18 @@ def staying_files(started: StartedProgram, given: LaunchOptions) -> dict[str, st
     told = {name: str(given.values[name]) for name in started.signs.file if name in given.values}
     is_trainer = started.signs.reader == "trainer"
     return {name: word for name, word in told.items() if is_trainer and word.endswith(".json")}
+
+
+def names_in(name: str, beside: Beside) -> frozenset[str]:
+    """The names of the settings in a file; none where it is not there, or is no table."""
+    from ingest.files.safe_yaml import load_yaml
+
+    text = beside(name) if UNKNOWN not in name else None
+    try:
+        content = None if text is None else load_yaml(text.encode())
+    except ContentError:
+        return frozenset()  # it is refused where it is read
+    return frozenset(map(str, content)) if isinstance(content, dict) else frozenset()
 
 
 _NAMED = "config_name"

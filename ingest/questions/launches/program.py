@@ -5,7 +5,7 @@ The signs are data: ``data/settings/launches.yaml``, with the document that each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
@@ -62,6 +62,7 @@ class ProgramSigns:
     nodes: tuple[str, ...] = ()
     file: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    flagged: bool = False
     sections: tuple[str, ...] = ()
     phases: Mapping[str, str] = field(default_factory=dict)
     launcher: str = ""
@@ -141,11 +142,15 @@ def known_programs() -> str:
     return ", ".join(sorted(program_signs()))
 
 
-def started_program(words: Sequence[str]) -> StartedProgram | UnknownStart | None:
+def started_program(
+    words: Sequence[str], names_in: Callable[[str], Collection[str]] = lambda _: ()
+) -> StartedProgram | UnknownStart | None:
     """The program that a command starts; None where it launches nothing.
 
     Args:
         words: Of the command, with those of its launchers, containers and schedulers.
+        names_in: The names of the settings in a file that stands first behind a script, which then are its
+            options (``HfArgumentParser.parse_json_file`` and ``parse_yaml_file`` of transformers).
     """
     names = [word.rstrip("/").rpartition("/")[2] for word in words]
     launchers: list[tuple[str, int]] = []
@@ -165,7 +170,7 @@ def started_program(words: Sequence[str]) -> StartedProgram | UnknownStart | Non
             )
         is_module = at > 0 and words[at - 1] in _MODULE
         if names[at].endswith(".py") or (is_module and launchers):
-            signs = _by_script(word, words[at + 1 :], launchers)
+            signs = _by_script(word, words[at + 1 :], launchers, names_in)
             if signs is not None:
                 return StartedProgram(
                     signs=signs,
@@ -210,11 +215,18 @@ def _by_name(words: Sequence[str], names: Sequence[str], at: int) -> tuple[Progr
     return found
 
 
-def _by_script(word: str, rest: Sequence[str], launchers: Sequence[tuple[str, int]]) -> ProgramSigns | None:
+def _by_script(
+    word: str,
+    rest: Sequence[str],
+    launchers: Sequence[tuple[str, int]],
+    names_in: Callable[[str], Collection[str]] = lambda _: (),
+) -> ProgramSigns | None:
     """The program of a script: by the folders that it is in, its name, its options, or what launches it."""
     name, signs = PurePosixPath(word).name, program_signs().values()
     options = parse_options(rest)
-    given, above = {*options.values, *options.unknown}, {launcher for launcher, _ in launchers}
+    is_file = bool(rest) and rest[0].endswith((".json", ".yaml", ".yml"))
+    given = {*options.values, *options.unknown, *(names_in(rest[0]) if is_file else ())}
+    above = {launcher for launcher, _ in launchers}
     tests: tuple[Callable[[ProgramSigns], bool], ...] = (
         lambda one: any(f"/{part}/" in f"/{word}" for part in one.paths),
         lambda one: any(fnmatchcase(name, pattern) for pattern in one.scripts) and not _is_other(one, given),

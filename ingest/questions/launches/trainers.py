@@ -51,11 +51,9 @@ def read_trainer(
     formats = {name: value for name, value in given.values.items() if name.endswith("precision")}
     if precision := precision or statement(formats, signs.id).facts.get("precision"):
         question["precision"] = precision
-    adapters = [str(given.values[name]).lower() for name in signs.lora if name in given.values]
-    if any(word not in _FULL for word in adapters):
-        notes.append(
-            f"only adapters are trained ({signs.lora[0]} {adapters[0]}), the model's own weights are not"
-        )
+    adapters = {name: str(given.values[name]).lower() for name in signs.lora if name in given.values}
+    if said := next((f"{name} {word}" for name, word in adapters.items() if word not in _FULL), ""):
+        notes.append(f"only adapters are trained ({said}), the model's own weights are not")
     if (devices := devices_of(started, given, environment)) is not None:
         question["count"] = devices
     files = {name: word for name in signs.file if "." in (word := str(given.values.get(name, "")))}

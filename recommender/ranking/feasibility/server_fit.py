@@ -161,7 +161,8 @@ def _judged(
     fact = "memory_share" if "memory_share" in stated and share < USABLE_MEMORY else "max_len"
     if is_full and fact == "max_len":
         fact = "memory_share" if "memory_share" in stated else "tp"
-    reliefs = _reliefs(server, stated, program, asked, length) if not given else ()
+    least = length if program in REFUSING else min(math.ceil(max(asked, PAGE)), length)
+    reliefs = _reliefs(server, stated, program, asked, least) if not given else ()
     return ServerFit(
         says=_why(weights, cache, left, length, room / held, held, full=is_full),
         fact=fact, is_sure=is_sure, reliefs=tuple(reliefs),

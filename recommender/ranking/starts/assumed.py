@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
-from kg.terms.dialects import spelt
+from kg.terms.dialects import spelt, statement
 from kg.terms.meanings import OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
 from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
@@ -114,7 +114,7 @@ def _shared_out(
     situation: StartSituation, layout: ParallelLayout, settings: Mapping[str, object]
 ) -> Iterator[tuple[str, Value]]:
     """What a trainer is told that replicates a model, or shares it out: what it does not do by itself."""
-    framework = situation.framework
+    framework, running = situation.framework, statement(situation.current or {}).facts
     usual = engine_defaults("training", framework.id, framework.version)
     yield "precision", str(settings["precision"])
     yield from _whole(settings, "micro_batch")
@@ -126,6 +126,8 @@ def _shared_out(
         if (value := settings.get(name)) is None or value == usual.get(name, 0):
             continue
         value = value if isinstance(value, str) else int(float(str(value)))
+        if name in _OF_ADAPTERS and name in running:
+            continue  # the script tells it in words of its own
         if name in _OF_ADAPTERS and spelt(name, framework.id, framework.version, value) is None:
             raise untold(framework.id, name, value, name)
         yield name, value

@@ -19,6 +19,7 @@ from recommender.applicability.programs import refuse_unmodelled
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.assumed import assumed_count, assumed_precision
+from recommender.cost_model.layout_domain import LARGEST
 from recommender.cost_model.machine import TOLD_FACTS, link_note
 from recommender.cost_model.settings.engine_defaults import host_note
 from recommender.ranking.feasibility.training_fit import (
@@ -42,6 +43,7 @@ from recommender.ranking.starts.layout_choice import (
 )
 from recommender.ranking.starts.layout_options import (
     layout_options,
+    most_copies,
     narrower_fit,
     on_fewer_devices,
     roomier,
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
+TOO_FEW = "nor on any number of devices that the {:,.0f} samples of a step keep busy"
 NO_ROOM = "the parallel sizes in use leave too little memory"
 
 
@@ -317,7 +320,10 @@ class StartFinder:
             if smallest is None or situation.devices is not None:
                 fit = fit_of_question(asked.question) if situation.is_training else None
                 draft.notes += [fit.words] if fit is not None else []
-                return self._unfit(draft, smallest, narrower_fit(asked))
+                unfit = self._unfit(draft, smallest, narrower_fit(asked))
+                most = most_copies(asked.question)
+                is_bound = smallest is None and most < LARGEST
+                return replace(unfit, because=(TOO_FEW.format(most),)) if is_bound else unfit
             asked = on_devices(asked, smallest.layout.devices)
             options = layout_options(asked)
             draft.assumed.append(assumed_count(asked.question.machine.count))

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 EIGHT_BITS = ("fp8", "int8")
+SAMPLES_OF_ADAPTERS = 128.0
+"""Samples of a step of adapters at most where none are told (Hu et al., LoRA, 2021, appendix D: GPT-3)."""
 USUAL_TPOT_S = 0.2
 """Time of a token that a server keeps where nothing is said: MLPerf Inference, server, Llama-2-70B."""
 
@@ -157,11 +159,24 @@ def roomier(asked: LayoutQuestion, option: PricedStep) -> PricedStep | None:
 
 
 def smallest_fit(asked: LayoutQuestion) -> PricedStep | None:
-    """The layout on the fewest devices that holds the model, in steps of servers; None up to ``LARGEST``."""
+    """The layout on the fewest devices that holds the model, in steps of servers; None up to ``LARGEST``.
+
+    A step keeps no more copies busy than it has samples.
+    """
+    most = most_copies(asked.question)
     for count in more_devices(asked.question.machine.count):
-        if options := layout_options(on_devices(asked, count)):
-            return options[0]
+        for option in layout_options(on_devices(asked, count)):
+            if option.layout.dp <= most:
+                return option
     return None
+
+
+def most_copies(question: Question) -> float:
+    """The samples of a step, as far as they are told or usual: adapters have fewer than whole models."""
+    if question.phase != "training":
+        return math.inf
+    usual = SAMPLES_OF_ADAPTERS if question.settings.get("lora_rank") else math.inf
+    return float(str(question.settings.get("global_batch") or usual))
 
 
 def on_fewer_devices(asked: LayoutQuestion) -> LayoutQuestion | None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError
 from kg.nouns.setting import SettingPlace
+from kg.terms.dialects import positive, statement
+from kg.terms.model_name import rotary_of
+from kg.terms.purposes import plain_key
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.feasibility.server_fit import PAGE, ServerMemory
 from recommender.ranking.plan_setting import settings_by_key
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
@@ -24,6 +30,19 @@ MOST_STRETCHED = 4.0
 """Positions by YaRN over those of the model up to which a start stretches them: what Qwen documents of its
 models (https://qwen.readthedocs.io/en/latest/deployment/vllm.html, "Context Length")."""
 _OVERRIDES = {"sglang": "json_model_override_args.rope_scaling", "vllm": "hf_overrides.rope_parameters"}
+STRETCHES = (
+    "rope",
+    "hf_overrides",
+    "hf_config",
+    "json_model_override",
+    "long_max_model_len",
+    "longer_context",
+)
+"""Parts of the names of settings that stretch positions, or allow more than there are."""
+STATIC = (
+    "YaRN stretches every request alike: Qwen warns of worse answers to short texts"
+    " <https://qwen.readthedocs.io/en/latest/deployment/vllm.html>"
+)
 _OLD = "rope_scaling"
 """The flag of vLLM up to the release that took it away."""
 
@@ -69,25 +88,60 @@ def stretched_positions(situation: StartSituation, release: ReleaseSettings | No
     Raises:
         InfeasibleError: They are longer than that goes.
     """
-    needed, most, framework = _needed(situation), situation.model.most_tokens, situation.framework.id
-    if situation.is_training or not needed or not most or needed <= most:
+    told, most, framework = _told(situation), situation.model.most_tokens, situation.framework.id
+    needed = max(_needed(situation) or 0.0, told)
+    if situation.is_training or not most or needed <= most:
         return []
-    factor = math.ceil(10 * needed / most) / 10
+    rotary = rotary_of(situation.model.id, situation.problem.situation.named)
+    trained, base = rotary or (most, None)
+    factor = math.ceil(10 * needed / trained) / 10
     family = "vllm" if framework in {"vllm", "vllm-ascend"} else framework
+    if told and (factor > MOST_STRETCHED or family not in _OVERRIDES or rotary is None):
+        return []  # the launch is told what is wrong with it
     if factor > MOST_STRETCHED or family not in _OVERRIDES:
         raise InfeasibleError(
             f"{needed:,.0f} tokens of prompt and answer, and {situation.model.id} takes {most:,}",
             hint="shorter lengths (--shape input_len=N,output_len=N), or another model",
         )
+    return _stretched(family, release, factor, trained, base)
+
+
+def _stretched(
+    family: str, release: ReleaseSettings | None, factor: float, trained: int, base: int | None
+) -> list[PlanSetting]:
+    """The settings that stretch positions by a factor."""
     carrier = _OVERRIDES[family]
     if family == "vllm" and release is not None and release.look_up(_OLD, suggest=False).usable:
         carrier = _OLD
     values: dict[str, Value] = {
-        "rope_type": "yarn", "factor": factor, "original_max_position_embeddings": most,
+        "rope_type": "yarn", "factor": factor, "original_max_position_embeddings": trained,
     }  # fmt: skip
+    if base is not None and carrier.endswith("rope_parameters"):
+        values["rope_theta"] = base  # what is overridden takes the place of the whole object
     fields = {f"{carrier}.{name}": value for name, value in values.items()}
     why = "the stated lengths are beyond the model's own"
     return settings_by_key(fields, source=why, place=SettingPlace.JSON)
+
+
+def yarn(program: str, release: ReleaseSettings | None, tokens: float, trained: int, base: int) -> str:
+    """The flag by which a server is told to stretch positions; empty where it has none, or not so far."""
+    family = "vllm" if program in {"vllm", "vllm-ascend"} else program
+    factor = math.ceil(10 * tokens / trained) / 10
+    if factor > MOST_STRETCHED or family not in _OVERRIDES:
+        return ""
+    fields = {item.key: item.value for item in _stretched(family, release, factor, trained, base)}
+    carrier, _, inner = next(iter(fields)).partition(".")
+    values = {name.rpartition(".")[2]: value for name, value in fields.items()}
+    content: object = {inner.rpartition(".")[0]: values} if "." in inner else values
+    return f"--{carrier.replace('_', '-')} '{json.dumps(content)}'"
+
+
+def _told(situation: StartSituation) -> float:
+    """The longest sequence that what runs is told, where nothing that runs stretches positions; else 0."""
+    current: Mapping[str, Value] = situation.current or {}
+    if any(part in plain_key(name) for name in current for part in STRETCHES):
+        return 0.0
+    return float(positive(statement(current, situation.framework.id).facts.get("max_len")) or 0)
 
 
 def _needed(situation: StartSituation) -> float | None:

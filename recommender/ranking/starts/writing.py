@@ -23,7 +23,7 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
 from recommender.ranking.starts.layout_options import expected_of
-from recommender.ranking.starts.lengths import longest, startable, stretched_positions
+from recommender.ranking.starts.lengths import STATIC, longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
@@ -118,12 +118,15 @@ def written(
     if runs and not draft.is_copied:
         settings = _with_case(settings, case_settings(_fastest(runs), screen.release(), situation.taken_away))
     if not any("rope_" in item.key for item in settings):
-        settings += stretched_positions(situation, screen.release())
+        settings += (stretched := stretched_positions(situation, screen.release()))
+        draft.notes += [STATIC] if stretched else []
     settings = with_current(settings, situation, screen, is_divided=is_anew)
     settings = _in_one_form([*with_own_sizes(settings, situation, layout)], situation)
     settings += one_queue(situation, layout, settings)
     settings += _whole_sequences(draft, layout, settings)
     settings = list(switched(settings, screen.release()))
+    told = situation.problem.situation
+    named = told.checkpoint or ("" if told.named else situation.model.hub)
     checkpoint = _checkpoint(settings, chosen, draft)
     is_other = any(line.startswith(UNNAMED) for line in checkpoint)
     return StartConfiguration(
@@ -136,7 +139,7 @@ def written(
         needs=(*checkpoint, *beside),
         because=(*because(draft, chosen, runs), *official(draft, chosen, layout, settings)),
         recipes=recipes_behind(draft, chosen),
-        checkpoint="" if is_other else situation.problem.situation.checkpoint,
+        checkpoint="" if is_other else named,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
 

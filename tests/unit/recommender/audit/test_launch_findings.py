@@ -86,6 +86,18 @@ def test_a_length_beyond_the_model_is_stretched_or_found(more: str, *, found: bo
     assert not of_the_model(f"VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm serve a/B --max-model-len 131072{more}")
 
 
+def test_a_length_that_the_model_stretches_to_is_written_so_by_release() -> None:
+    for release, flag in (("0.10.0", "--rope-scaling"), ("0.33.0", "--hf-overrides")):
+        case = audit_case(
+            running_settings("vllm serve a/B --max-model-len 131072"), {"software": {"vllm": release}},
+            stated={}, positions=32768, rotary=(32768, 1000000),
+        )  # fmt: skip
+        [found] = judge_settings(case, ())
+        assert found.remedy.startswith(flag)
+        assert found.others == ("--max-model-len 32768",)
+        assert found.stops
+
+
 @pytest.mark.parametrize(
     ("model", "method", "found"),
     [

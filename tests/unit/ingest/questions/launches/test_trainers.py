@@ -3,6 +3,7 @@
 import pytest
 
 from ingest.questions.launches.launch import read_launch
+from kg.errors import InputError, UnknownEntityError
 from kg.nouns.situation import STAYS
 from kg.terms.dialects import statement
 
@@ -103,6 +104,21 @@ def test_the_fields_of_a_json_file_stay_in_the_file() -> None:
     assert current["deepspeed"] == "ds.json"
     assert places["zero_optimization.stage"] == STAYS
     assert statement(current, "transformers").facts["zero_stage"] == 3
+
+
+@pytest.mark.parametrize("start", ["torchrun --nproc_per_node 4 train.py", "python finetune.py"])
+@pytest.mark.parametrize("name", ["args.json", "args.yaml"])
+def test_one_file_of_arguments_is_the_launch_whatever_the_script_is_called(start: str, name: str) -> None:
+    content = '{"model_name_or_path": "a/B", "per_device_train_batch_size": 2, "lora_r": 8, "use_peft": true}'
+    flags = read_launch(
+        f"{start} --model_name_or_path a/B --per_device_train_batch_size 2 --lora_r 8 --use_peft true", "c"
+    )
+    told = read_launch(f"{start} {name}", "c", beside={name: content}.get)
+    assert told.question == flags.question  # as if the script were given them as flags
+    assert told.question["software"] == {"transformers": ""}
+    assert [note for note in told.notes if note.startswith("c: not read")] == []
+    with pytest.raises((UnknownEntityError, InputError)):
+        read_launch(f"{start} {name}", "c", beside={name: '{"any": 1}'}.get)
 
 
 @pytest.mark.parametrize("name", ["sft.json", "sft.yaml"])

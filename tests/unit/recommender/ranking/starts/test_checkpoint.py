@@ -9,7 +9,8 @@ from recommender.workspace.workspace import Workspace
     ("name", "precision", "served"),
     [
         ("Qwen/Qwen3-32B", None, "Qwen/Qwen3-32B"),
-        ("qwen3-32b", None, "MODEL"),
+        ("qwen3-32b", None, "Qwen/Qwen3-32B"),
+        ("qwen3-32b", "w4a16", "MODEL"),
         ("Qwen/Qwen3-32B-AWQ", None, "Qwen/Qwen3-32B-AWQ"),
         ("Qwen/Qwen3-32B", "w4a16", "MODEL"),
     ],

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kg.errors import InfeasibleError
+from kg.nouns.values import Settings
 from kg.terms.setting_registry import registry
-from recommender.ranking.starts.lengths import are_stated, longest, stretched_positions
+from recommender.ranking.starts.lengths import are_stated, longest, stretched_positions, yarn
 from recommender.ranking.starts.situation import StartSituation
 from tests.unit.recommender.ranking.starts.situations import situation
 
@@ -49,3 +50,27 @@ def test_within_the_model_nothing_is_stretched() -> None:
 def test_what_no_setting_makes_possible_is_refused(framework: str, prompt: int) -> None:
     with pytest.raises(InfeasibleError, match="takes 40,960"):
         stretched_positions(asked(framework=framework, input_len=prompt, output_len=100), None)
+
+
+@pytest.mark.parametrize("framework", ["vllm", "vllm-ascend", "sglang"])
+def test_what_a_launch_is_told_is_stretched_as_the_model_was_trained(framework: str) -> None:
+    release = registry(framework).at()
+    length = "--context-length" if framework == "sglang" else "--max-model-len"
+
+    def stretched(tokens: int, **more: object) -> dict[str, object]:
+        about = asked(framework=framework)
+        problem = replace(about.problem, current=Settings({length: tokens, **more}))
+        about = replace(about, problem=problem, model=replace(about.model, id="qwen3-32b"))
+        return {item.key.rpartition(".")[2]: item.value for item in stretched_positions(about, release)}
+
+    assert stretched(40960) == {}
+    for tokens in (65536, 131072):
+        made = stretched(tokens)
+        assert made["factor"] == tokens / 32768
+        assert made["original_max_position_embeddings"] == 32768
+        assert made.get("rope_theta", 1000000) == 1000000
+        flag = yarn(framework, release, tokens, 32768, 1000000)
+        assert all(f'"{name}"' in flag for name in made)
+    assert stretched(200_000) == {}
+    assert yarn(framework, release, 200_000, 32768, 1000000) == ""
+    assert stretched(65536, hf_overrides="{}") == {}
