@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from types import MappingProxyType
+
+from kg.terms.meanings import table
 
 _TASKS: Mapping[str, re.Pattern[str]] = MappingProxyType(
     {
@@ -25,6 +28,16 @@ LENGTHS: Mapping[str, Mapping[str, int]] = MappingProxyType(
     }
 )
 """Tokens of a request by task: a vector or a score takes one pass and no answer."""
+
+
+def serves(program: str, model: str) -> bool | None:
+    """Whether a program's released list has a model that is no language model; None where it names none."""
+    row = table("launches")["programs"].get(program, {})
+    name = model.lower().rpartition("/")[2]
+    for key, said in (("refuses", False), ("serves", True)):
+        if any(fnmatchcase(name, pattern) for pattern in row.get(key, ())):
+            return said
+    return None
 
 
 def task_of(model: str) -> str:

@@ -15,7 +15,7 @@ from kg.terms.dialects import spelt, statement
 from kg.terms.meanings import variant_of
 from kg.terms.setting_registry import registry, softwares
 from kg.terms.successors import successors
-from kg.terms.tasks import task_of
+from kg.terms.tasks import serves, task_of
 from recommender.applicability.scope import GENERATORS
 from recommender.cost_model.assumed import assumed_release
 
@@ -101,10 +101,18 @@ def running_framework(
     variants = {name: variant_of(name, now) for name in problem.software}
     by_id |= {name: by_id[other] for name, other in variants.items() if other in by_id}
     trains = problem.workload.kind is WorkloadKind.TRAINING
+    model = problem.workload.model or ""
+    server = _USUAL.get((vendor, problem.workload.kind, True), "")
     is_language = architecture in GENERATORS or (
-        not trains and task_of(problem.workload.model or "") in POOLED
+        not trains and (task_of(model) in POOLED or serves(server, model) is True)
     )
     denoises = trains and architecture == "diffusion"
+    plugin = next((ON_ASCEND.get(name, name) for name in problem.software if vendor == "huawei"), "")
+    if not trains and serves(plugin, model) is False:
+        raise NoEvidenceError(
+            f"{plugin} says that it does not serve {model}",
+            hint="--software names another program, such as torch-npu",
+        )
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, is_language), ""))
     usual = by_id.get(_OF_DIFFUSION.get(vendor, ""), usual) if denoises else usual
     if trains and usual is not None and _has_adapters(problem) and spelt("lora_rank", usual.id) is None:

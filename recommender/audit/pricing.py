@@ -75,9 +75,11 @@ def priced_findings(
     if question is None:
         return tuple(findings)
     priced = (
-        _with_room(item, question, shared)
+        item
+        if item.adds
+        else _with_room(item, question, shared)
         if shared is not None and is_of_room(item, case)
-        else replace(item, priced=None if item.adds else _cost(item, case, question))
+        else replace(item, priced=_cost(item, case, question))
         for item in findings
     )
     return tuple(sorted(priced, key=lambda item: item.order))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from kg.nouns.situation import FactOrigin, StatedFact
 from kg.terms.dialects import spelt
 from kg.terms.tasks import LENGTHS as TASK_LENGTHS
-from kg.terms.tasks import task_of
 from recommender.cost_model.settings.drafts import usual_share
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.inference import feeds_forward
@@ -61,18 +60,17 @@ def assumed_adapters(rank: int) -> StatedFact:
     return _assumed("traits.lora_rank", rank, words, "--trait lora_rank=0")
 
 
-def task_lengths(model: str, stated: Container[str], role: str = "") -> Iterator[StatedFact]:
+def task_lengths(task: str, stated: Container[str], role: str = "") -> Iterator[StatedFact]:
     """The lengths that follow from the task that a model is named for, or from its role.
 
     Args:
-        model: Its id.
+        task: The task; empty where the name states none.
         stated: Names that win, but not over a role.
         role: The part of a deployment.
     """
     if role == "prefill":
         words = f"{LENGTHS['output_len']} of 1 token (prefill)"
         yield _assumed("shape.output_len", 1, words, "--trait role=mixed")
-    task = task_of(model)
     for name, tokens in TASK_LENGTHS.get(task, {}).items():
         if name not in stated:
             words = f"{LENGTHS[name]} of {tokens:,} token{'' if tokens == 1 else 's'} ({task})"

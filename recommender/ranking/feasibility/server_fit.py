@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kg.nouns.values import Value
+    from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Question
 
 PAGE = 1024
@@ -37,7 +38,10 @@ _SHARES: Mapping[str, float] = MappingProxyType({"mindie": 0.8})
 ``NPU_MEMORY_FRACTION``)."""
 REFUSING = frozenset({"vllm", "vllm-ascend"})
 """Engines that do not start where their cache does not hold one request of the longest length."""
-_JUDGED = REFUSING | {"sglang", "mindie"}
+_JUDGED = REFUSING | {"sglang", "mindie", "llama.cpp", "lmdeploy", "tensorrt-llm"}
+_WHOLE = frozenset({"llama.cpp", "lmdeploy", "tensorrt-llm"})
+"""Engines that may fill the memory. llama.cpp takes the cache of its context at the start, and fits that to
+the memory only where context or layers are left to it (``common_fit_params``); others share what is free."""
 _WIDEST = 16
 """Devices that share each matrix up to which more are proposed: two servers of eight; a choice."""
 _MIB, _SPARE = 2**20, 5 * 2**30
@@ -80,11 +84,13 @@ class ServerMemory:
         question: What is served, with the settings that hold.
         layout: How it is divided.
         chunk: Tokens of a step; None for what the server takes unless told.
+        adapters: Bytes of the slots for adapters.
     """
 
     question: Question
     layout: ParallelLayout
     chunk: float | None = None
+    adapters: float = 0.0
 
     def parts(self, tokens: int, **change: object) -> dict[str, float]:
         """Bytes of each part with one request of so many tokens."""
@@ -97,7 +103,14 @@ class ServerMemory:
             [{**question.settings, **sizes, **one, **change}],
             self.layout.devices, engine=question.engine, ascend=device.ascend,
         )  # fmt: skip
-        return {name: float(part[0]) for name, part in held.items()}
+        parts = {name: float(part[0]) for name, part in held.items()}
+        model, table = question.model, question.model.vocabulary * question.model.hidden
+        # the cost model has the table of one end alone: the other is apart where a card counts more
+        apart = (
+            min(max(model.known_parameters - model.parameters, 0.0), table) if self.layout.pp == 1 else 0.0
+        )
+        more = 2 * apart / self.layout.tp + self.adapters
+        return {**parts, "weights": parts["weights"] + more}
 
     def longest(self, most: int, room: float, **change: object) -> int:
         """The longest request in so many bytes, up to ``most`` in whole pages; 0 where there is none."""
@@ -124,23 +137,32 @@ def server_fit(
         return None
     stated = statement(current, program).facts
     is_fitted = any(_plain(n) == "max_model_len" and str(v) in {"auto", "-1"} for n, v in current.items())
+    if program == "llama.cpp" and not {"max_len", "device_layers"} <= stated.keys():
+        return None
     length = PAGE if is_fitted else positive(stated.get("max_len")) or most  # of what fits it takes the most
     if not_modelled(question.model) or not length or "dp_attention" in stated:
         return None
     try:
-        return _judged(question, stated, program, max(asked, 1.0), length)
+        adapters = slot_bytes(question.model, current, program)
+        return _judged(question, stated, program, max(asked, 1.0), length, adapters)
     except (InputError, MissingFactError):
         return None
 
 
 def _judged(
-    question: Question, stated: Mapping[str, Value], program: str, asked: float, length: int
+    question: Question,
+    stated: Mapping[str, Value],
+    program: str,
+    asked: float,
+    length: int,
+    adapters: float,
 ) -> ServerFit | None:
     sizes = {name: int(_number(question.settings.get(name)) or 1) for name in DEGREES.values()}
     if program in SHARING and question.model.experts and sizes[DEGREES["dp"]] > 1:
         sizes[DEGREES["ep"]] = sizes[DEGREES["tp"]] * sizes[DEGREES["dp"]]
     chunk = positive(stated.get("chunk"))
-    server = ServerMemory(question=question, layout=ParallelLayout.of_degrees(sizes), chunk=chunk)
+    layout = ParallelLayout.of_degrees(sizes)
+    server = ServerMemory(question=question, layout=layout, chunk=chunk, adapters=adapters)
     held = question.machine.device.memory_capacity
     share, given = _share(stated, server, program), _number(stated.get("cache_bytes"))
     given = given or 1e9 * (_number(stated.get("cache_gb")) or 0.0)
@@ -153,30 +175,42 @@ def _judged(
         return None
     is_full = left <= 0
     is_sure = weights >= room or cache > (given or room - weights)
-    if not (is_full or program in REFUSING):
-        if "max_len" not in stated:
+    if not (is_full or program in REFUSING | {"llama.cpp"}):
+        if "max_len" not in stated or program in _WHOLE:
             return None
         fits = server.longest(length, left + sum(parts.values()) - cache)
         return _cut(cache, left, length, fits) if fits >= PAGE else None
     fact = "memory_share" if "memory_share" in stated and share < USABLE_MEMORY else "max_len"
     if is_full and fact == "max_len":
         fact = "memory_share" if "memory_share" in stated else "tp"
-    least = length if program in REFUSING else min(math.ceil(max(asked, PAGE)), length)
+    least = length if program in REFUSING | {"llama.cpp"} else min(math.ceil(max(asked, PAGE)), length)
     reliefs = _reliefs(server, stated, program, asked, least) if not given else ()
     return ServerFit(
-        says=_why(weights, cache, left, length, room / held, held, full=is_full),
+        says=_why(weights - adapters, adapters, cache, left, length, room / held, held, full=is_full),
         fact=fact, is_sure=is_sure, reliefs=tuple(reliefs),
     )  # fmt: skip
 
 
 def _why(
-    weights: float, cache: float, left: float, length: int, share: float, held: float, *, full: bool
+    weights: float,
+    adapters: float,
+    cache: float,
+    left: float,
+    length: int,
+    share: float,
+    held: float,
+    *,
+    full: bool,
 ) -> tuple[str, str]:
     need, takes, has = (f"{size / 1e9:,.1f}" for size in (weights, share * held, held))
     if full:
+        slots = f"{adapters / 1e9:,.1f}"
+        english, chinese = (
+            ("", "") if not adapters else (f", slots for adapters {slots}", f"，LoRA 槽位需 {slots} GB")
+        )
         return (
-            f"weights take {need} GB of a device, and the engine {takes} of its {has}",
-            f"单卡权重需 {need} GB，而引擎只占用 {has} GB 显存中的 {takes} GB",
+            f"weights take {need} GB of a device{english}, and the engine {takes} of its {has}",
+            f"单卡权重需 {need} GB{chinese}，而引擎只占用 {has} GB 显存中的 {takes} GB",
         )
     one, free = (f"{size / 1e9:,.1f}" for size in (cache, left))
     beside = f"and beside the weights {free} of {takes} GB are left"
@@ -194,6 +228,19 @@ def _cut(cache: float, left: float, length: int, fits: int) -> ServerFit:
     return ServerFit(says=(english, chinese), fact="max_len", starts=True, reliefs=reliefs)
 
 
+def _fewer_adapters(
+    server: ServerMemory, stated: Mapping[str, Value], room: float, length: int
+) -> Iterator[Mapping[str, Value]]:
+    """As many slots for adapters as there is room for, or the highest rank of as many as are told."""
+    free = room - sum(replace(server, adapters=0.0).parts(length).values())
+    slots, now = positive(stated.get("lora_slots")) or 1, positive(stated.get("lora_rank")) or 16
+    if (fits := int(free * slots // server.adapters)) >= 1:
+        yield {"lora_slots": fits}
+    lower = [rank for rank in _RANKS if rank < now and server.adapters * rank / now <= free]
+    if lower:
+        yield {"lora_rank": lower[-1]}
+
+
 def _reliefs(
     server: ServerMemory, stated: Mapping[str, Value], program: str, asked: float, length: int
 ) -> Iterator[Mapping[str, Value]]:
@@ -206,14 +253,18 @@ def _reliefs(
         yield better
         better = {}  # the others do alone, or are none
     room = (usual if better else now) * held
+    if server.adapters:
+        for change in _fewer_adapters(server, stated, room, length):
+            yield {**better, **change}
     if asked <= (fits := server.longest(length, room)) < length and fits >= PAGE:
         yield {**better, "max_len": fits}
     narrow = device.computed_precision("fp8") == "fp8"
-    if narrow and question.settings.get("precision_cache") in {None, "bf16", "fp16"}:
-        fits = server.longest(length, room, precision_cache="fp8")
+    cached = "int8" if program == "llama.cpp" else "fp8" if narrow else ""  # q8_0 there
+    if cached and question.settings.get("precision_cache") in {None, "bf16", "fp16"}:
+        fits = server.longest(length, room, precision_cache=cached)
         if fits >= max(asked, PAGE):
-            yield {**better, "precision_cache": "fp8", **({"max_len": fits} if fits < length else {})}
-    for more in (2, 4, 8, 16):
+            yield {**better, "precision_cache": cached, **({"max_len": fits} if fits < length else {})}
+    for more in (2, 4, 8, 16) if spelt("tp", program) else ():
         wide = server.layout.tp * more
         if wide > _WIDEST or question.model.heads % wide:
             break
@@ -221,7 +272,7 @@ def _reliefs(
             tp=wide, pp=server.layout.pp, dp=server.layout.dp, ep=min(server.layout.ep * more, wide)
             if server.layout.ep > 1 else 1,
         )  # fmt: skip
-        if ServerMemory(question=question, layout=layout, chunk=server.chunk).longest(length, room) == length:
+        if replace(server, layout=layout).longest(length, room) == length:
             yield {**better, "tp": wide}
             break
     wide_weights = question.settings.get("precision", "bf16") in {"bf16", "fp16"}
@@ -231,6 +282,8 @@ def _reliefs(
 
 def own_share(program: str, release: str, held: float, tp: int = 1) -> float:
     """The share of so many bytes that an engine takes unless told; SGLang leaves what it will need beside."""
+    if program in _WHOLE:
+        return 1.0
     if program != "sglang":
         found = spelt("memory_share", program, release)
         try:
@@ -268,6 +321,31 @@ def written_change(
         key = by_fact.get(fact) or (fact if found is None else found[0].key)
         words.append(f"{key}{' ' if key.startswith('-') else '='}{value if found is None else found[1]}")
     return " ".join(words)
+
+
+_RANKS = (8, 16, 32, 64, 128, 256, 320)
+"""Ranks that vLLM takes (``--max-lora-rank``)."""
+
+
+def slot_bytes(model: ModelSizes, current: Mapping[str, Value], program: str) -> float:
+    """Least bytes of the slots for adapters that vLLM makes at the start, each of the highest rank.
+
+    Both factors of every product of a block in two bytes (vllm/lora/layers, ``create_lora_weights``): on one
+    device all of them, else those that are not divided.
+    """
+    told = {_plain(name): value for name, value in current.items()}
+    if program not in REFUSING or "enable_lora" not in told:
+        return 0.0
+    facts = statement(current, program).facts
+    slots, rank = (
+        positive(facts.get(name)) or usual for name, usual in (("lora_slots", 1), ("lora_rank", 16))
+    )
+    tp, queries = positive(facts.get("tp")) or 1, model.heads * model.head_size
+    keys = model.kv_heads * model.head_size
+    dense = 0.0 if model.experts else model.inner
+    whole = 4 * model.hidden + (3 * model.hidden if dense else 0)
+    divided = 2 * queries + 2 * keys + 3 * dense
+    return slots * rank * model.layers * (whole + divided / tp) * 2
 
 
 def _share(stated: Mapping[str, Value], server: ServerMemory, program: str) -> float:

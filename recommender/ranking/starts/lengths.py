@@ -82,8 +82,15 @@ def are_stated(situation: StartSituation) -> bool:
     return bool(situation.number("input_len") and situation.number("output_len"))
 
 
-def stretched_positions(situation: StartSituation, release: ReleaseSettings | None) -> list[PlanSetting]:
+def stretched_positions(
+    situation: StartSituation, release: ReleaseSettings | None, notes: list[str] | None = None
+) -> list[PlanSetting]:
     """The settings that stretch rotary positions to the stated lengths; none where the model takes them.
+
+    Args:
+        situation: What is asked.
+        release: The settings of the release.
+        notes: Take in what that costs.
 
     Raises:
         InfeasibleError: They are longer than that goes.
@@ -103,6 +110,8 @@ def stretched_positions(situation: StartSituation, release: ReleaseSettings | No
             f"{needed:,.0f} tokens of prompt and answer, and {situation.model.id} takes {most:,}",
             hint="shorter lengths (--shape input_len=N,output_len=N), or another model",
         )
+    if notes is not None:
+        notes.append(STATIC)
     return _stretched(family, release, factor, trained, base)
 
 

@@ -88,7 +88,7 @@ def layout_question(
         "precision": _precision(draft, question),
     }
     if not situation.is_training and not question.model.encodes:
-        for fact in task_lengths(situation.model.id, settings, situation.phase):
+        for fact in task_lengths(situation.task, settings, situation.phase):
             settings[fact.name.rpartition(".")[2]] = fact.value
             draft.assumed.append(fact)
     if situation.phase == "decode" and NETWORK_FACTS & question.machine.network.facts.keys():

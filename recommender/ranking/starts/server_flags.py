@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
@@ -18,10 +20,15 @@ if TYPE_CHECKING:
 
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
+    from kg.terms.setting_registry import ReleaseSettings
     from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.situation import StartSituation
 
+POOLED = {"embedding": "embed", "reranking": "score"}
+"""Tasks that end in a vector or a score, by vLLM's name for them (``--task``, 0.6.4 to 0.12)."""
+_SAID = frozenset({"runner", "task", "convert", "is_embedding", "hf_overrides"})
+"""Settings that say how a server answers."""
 FIRST_SERVER = "FIRST_SERVER_IP"
 """Stands for the address of the first server, which a user fills in."""
 RANK = "SERVER_RANK"
@@ -89,6 +96,32 @@ def server_settings(
         )
     made += settings_by_key(found, Origin.KNOWLEDGE, place=SettingPlace.JSON)
     return [item for item in made if not situation.written(item.name)]  # the script has its own
+
+
+def pooling_settings(
+    situation: StartSituation, release: ReleaseSettings | None, settings: Iterable[PlanSetting]
+) -> list[PlanSetting]:
+    """What tells a server to answer with a vector or a score, as its release takes it."""
+    row = table("launches")["programs"].get(situation.framework.id, {})
+    row = {**table("launches")["programs"].get(row.get("as", ""), {}), **row}
+    task = POOLED.get(situation.task, "embed" if situation.facts.get("pooling") is True else "")
+    named = {plain_key(item.key) for item in settings} | set(map(plain_key, situation.current or {}))
+    if situation.is_training or not task or any(one.partition(".")[0] in _SAID for one in named):
+        return []
+    told: dict[str, Value] = {}
+    for words in row.get("pooled", ()):
+        key, _, value = words.format(task=task).partition(" ")
+        if release is None or release.look_up(key, suggest=False).usable:
+            told[key] = value or True
+            break
+    name = (situation.problem.situation.named or situation.model.id).lower().rpartition("/")[2]
+    of_model = (fields for one, fields in row.get("rerankers", {}).items() if fnmatchcase(name, one))
+    fields = {key: value for found in of_model for key, value in found.items()}
+    shown = {key: json.dumps(value) if isinstance(value, list) else value for key, value in fields.items()}
+    return [
+        *settings_by_key(told, Origin.KNOWLEDGE, str(row.get("source", ""))),
+        *settings_by_key(shown, Origin.KNOWLEDGE, str(row.get("source", "")), SettingPlace.JSON),
+    ]
 
 
 def of_diffusion(start: StartConfiguration) -> StartConfiguration:

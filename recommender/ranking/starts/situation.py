@@ -9,6 +9,7 @@ from kg.nouns.recipe import Role
 from kg.nouns.situation import STAYS
 from kg.terms.dialects import statement
 from kg.terms.purposes import plain_key
+from kg.terms.tasks import task_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +59,11 @@ class StartSituation:
     def roles(self) -> frozenset[Role]:
         """Roles of the recipes that can be compared."""
         return ROLES.get(self.phase, frozenset({Role.SERVE}))
+
+    @property
+    def task(self) -> str:
+        """The task that the name of the checkpoint or of the model states; empty where neither does."""
+        return task_of(self.problem.situation.named) or task_of(self.model.id)
 
     @property
     def is_training(self) -> bool:

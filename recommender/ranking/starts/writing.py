@@ -23,12 +23,13 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
 from recommender.ranking.starts.layout_options import expected_of
-from recommender.ranking.starts.lengths import STATIC, longest, startable, stretched_positions
+from recommender.ranking.starts.lengths import longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
 from recommender.ranking.starts.screening import SIXTEEN_BIT
 from recommender.ranking.starts.server_flags import (
+    pooling_settings,
     role_settings,
     server_lines,
     server_settings,
@@ -118,8 +119,8 @@ def written(
     if runs and not draft.is_copied:
         settings = _with_case(settings, case_settings(_fastest(runs), screen.release(), situation.taken_away))
     if not any("rope_" in item.key for item in settings):
-        settings += (stretched := stretched_positions(situation, screen.release()))
-        draft.notes += [STATIC] if stretched else []
+        settings += stretched_positions(situation, screen.release(), draft.notes)
+    settings += pooling_settings(situation, screen.release(), settings)
     settings = with_current(settings, situation, screen, is_divided=is_anew)
     settings = _in_one_form([*with_own_sizes(settings, situation, layout)], situation)
     settings += one_queue(situation, layout, settings)

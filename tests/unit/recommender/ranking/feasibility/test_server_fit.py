@@ -63,7 +63,8 @@ def test_it_is_sure_where_weights_and_cache_alone_are_too_large() -> None:
     cache = 2 * 64 * 8 * 128 * 2 * 40960  # keys and values of 64 layers, 8 heads of 128 in two bytes
     for share in (0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
         found = fit(memory_share=share, max_len=40960)
-        is_beyond = 2 * sizes.parameters + cache > share * held
+        table = sizes.vocabulary * sizes.hidden  # of the input, beside that of the output
+        is_beyond = 2 * (sizes.parameters + table) + cache > share * held
         assert (found is not None and found.is_sure) == is_beyond, share
 
 
@@ -93,6 +94,36 @@ def test_what_is_left_open_or_lies_elsewhere_is_not_judged() -> None:
     for size, starts in ((12, True), (5, False)):
         given: dict[str, Any] = {"--kv-cache-memory-bytes": size * 10**9}
         assert (fit(**given) is None) == starts
+
+
+def test_slots_for_adapters_are_memory_that_fewer_or_lower_ones_give_back() -> None:
+    told: dict[str, Any] = {"--enable-lora": True, "--max-loras": 64, "--max-lora-rank": 256}
+    found = fit(name="qwen3-8b", max_len=8192, **told)
+    assert found is not None
+    assert {"lora_slots", "lora_rank"} <= {fact for change in found.reliefs for fact in change}
+    names = {"lora_slots": "--max-loras", "lora_rank": "--max-lora-rank"}
+    for change in found.reliefs:
+        if names.keys() & change.keys():
+            less = {names.get(fact, fact): value for fact, value in change.items()}
+            assert fit(name="qwen3-8b", max_len=8192, **{**told, **less}) is None, change
+    assert fit(name="qwen3-8b", max_len=8192, **{"--max-loras": 64, "--max-lora-rank": 256}) is None
+
+
+def test_llama_cpp_takes_the_whole_context_at_the_start() -> None:
+    question = Question(
+        model=model("qwen3-8b"), machine=machine_of("geforce-rtx-4090", 1), phase="serving", engine="llama.cpp",
+        settings={"precision": "w4a16", "device_layers": 99},
+    )  # fmt: skip
+    told: dict[str, Any] = {"-c": 262144, "-ngl": 99}
+    found = server_fit(question, told, "llama.cpp")
+    assert found is not None
+    for change in found.reliefs:
+        less = {"-c": change.get("max_len", 262144)}
+        settings = {**question.settings, **{k: v for k, v in change.items() if k == "precision_cache"}}
+        after = server_fit(replace(question, settings=settings), {**told, **less}, "llama.cpp")
+        assert after is None, change
+    assert server_fit(question, {"-c": 262144}, "llama.cpp") is None  # it fits the layers by itself
+    assert server_fit(question, {**told, "-c": 8192}, "llama.cpp") is None
 
 
 @pytest.mark.parametrize(("share", "is_high"), [(0.83, False), (0.9, False), (0.95, True), (0.98, True)])
