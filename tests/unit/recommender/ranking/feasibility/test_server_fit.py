@@ -106,7 +106,8 @@ def test_slots_for_adapters_are_memory_that_fewer_or_lower_ones_give_back() -> N
         if names.keys() & change.keys():
             less = {names.get(fact, fact): value for fact, value in change.items()}
             assert fit(name="qwen3-8b", max_len=8192, **{**told, **less}) is None, change
-    assert fit(name="qwen3-8b", max_len=8192, **{"--max-loras": 64, "--max-lora-rank": 256}) is None
+    del told["--enable-lora"]
+    assert fit(name="qwen3-8b", max_len=8192, **told) is None
 
 
 def test_llama_cpp_takes_the_whole_context_at_the_start() -> None:

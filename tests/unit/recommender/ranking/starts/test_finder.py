@@ -130,7 +130,7 @@ def test_without_a_number_of_devices_a_larger_model_is_planned_on_the_fewest_tha
 def test_what_denoises_is_started_by_sglangs_server_of_such_models(shipped: Workspace) -> None:
     asked = {"model": "wan2.2-t2v-a14b", "hardware": "h100-sxm", "count": 4, "software": {"sglang": ""}}
     first = starts(shipped, **asked).first
-    assert first.paste_lines == ["sglang serve --model-path MODEL --num-gpus 4"]
+    assert first.paste_lines == ["sglang serve --model-path Wan-AI/Wan2.2-T2V-A14B-Diffusers --num-gpus 4"]
 
 
 @pytest.mark.parametrize("hardware", ["ascend-910b3", "h100-sxm"])
