@@ -158,8 +158,8 @@ def _name(text: str) -> str | None:
 def _in_chinese(text: str) -> str:
     if (exact := _name(text)) is not None:
         return exact
-    if text.startswith("# "):
-        return f"# {localised(text[2:])}"
+    if head := re.match(r"# |\d+\. ", text):
+        return head[0] + localised(text[head.end() :])
     if len(text) > LONGEST:
         parts = _LIST.split(text)
         return "".join(map(localised, parts)) if len(parts) > 1 else text
