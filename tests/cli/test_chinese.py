@@ -30,7 +30,7 @@ _NAMES = (
     "serving set settings sglang shapes shell shm softmax softwares sp spills start statement step stop str "
     "strategies strategy tb tell text throughput tok token took tp tpot tps trace train training trial "
     "auto blackwell chunk config deepep dlrm full head http hybrid inference jemalloc kpack modelslim module mp multibuffer"
-    " https parquet pyarrow profiler schema study rank tile tokenizer transformer groups chromium chrome edge postgresql"
+    " https parquet pyarrow profiler schema study rank tile tokenizer transformer groups chromium chrome edge postgresql loss liger"
     " name ascend cann shm tiling torchrun ttft triton true tunegraph us value values vllm wh words worker workers workspace x yaml zh"
 )
 NAMES = {*_NAMES.split(), *softwares()}
@@ -118,6 +118,14 @@ SCREENS = (
     "green forecast --region DE",
     "recommend --model llama-2-7b --phase training --hardware 910B3 --count 8 -v",
     "examples serve_qwen3.sh",
+    "predict --model qwen3-32b --phase serving --hardware 910B3 --count 8 --software vllm-ascend",
+    "recommend --model llama-3.1-70b --phase training --hardware 910B3 --count 1",
+    "recommend --model qwen3-32b --phase training --hardware 910B3 --count 8 --software vllm",
+    "recommend --op matmul --shape M=0,N=4,K=4 --hardware 910B3",
+    "estimate --from-command serve_qwen3.sh --hardware 910B3 --operators",
+    "size --model qwen3-14b --phase serving --hardware 910B3 --rate 5/s --limit ttft<=1s --limit tpot<=40ms",
+    "ab record nothing.csv --metric step_time:ms",
+    "check nothing.sh",
 )
 
 
