@@ -14,7 +14,8 @@ from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.setting_registry import registry
 from recommender.audit.finding import NO_START, SettingFinding
-from recommender.ranking.starts.lengths import STRETCHES, yarn
+from recommender.ranking.feasibility.server_fit import STRETCHES
+from recommender.ranking.starts.lengths import yarn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

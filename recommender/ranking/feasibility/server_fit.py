@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 
 PAGE = 1024
 """Lengths are rounded to this many tokens; a choice."""
+STRETCHES = (
+    "rope",
+    "hf_overrides",
+    "hf_config",
+    "json_model_override",
+    "long_max_model_len",
+    "longer_context",
+)
+"""Parts of the names of settings that stretch positions, or allow more than there are."""
 STEP, LARGE = 8192.0, 70 * 2**30
 """Tokens of a step of a server that nobody bounds on devices of so many bytes, a quarter on smaller ones
 (vLLM, engine/arg_utils.py, ``get_batch_defaults``)."""
@@ -140,6 +149,8 @@ def server_fit(
     if program == "llama.cpp" and not {"max_len", "device_layers"} <= stated.keys():
         return None
     length = PAGE if is_fitted else positive(stated.get("max_len")) or most  # of what fits it takes the most
+    is_stretched = any(part in _plain(name) for name in current for part in STRETCHES)
+    length = length if is_stretched or not most else min(length, most)  # beyond it is another refusal
     if not_modelled(question.model) or not length or "dp_attention" in stated:
         return None
     try:

@@ -13,7 +13,7 @@ from kg.terms.model_name import rotary_of
 from kg.terms.purposes import plain_key
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
-from recommender.ranking.feasibility.server_fit import PAGE, ServerMemory
+from recommender.ranking.feasibility.server_fit import PAGE, STRETCHES, ServerMemory
 from recommender.ranking.plan_setting import settings_by_key
 
 if TYPE_CHECKING:
@@ -30,15 +30,6 @@ MOST_STRETCHED = 4.0
 """Positions by YaRN over those of the model up to which a start stretches them: what Qwen documents of its
 models (https://qwen.readthedocs.io/en/latest/deployment/vllm.html, "Context Length")."""
 _OVERRIDES = {"sglang": "json_model_override_args.rope_scaling", "vllm": "hf_overrides.rope_parameters"}
-STRETCHES = (
-    "rope",
-    "hf_overrides",
-    "hf_config",
-    "json_model_override",
-    "long_max_model_len",
-    "longer_context",
-)
-"""Parts of the names of settings that stretch positions, or allow more than there are."""
 STATIC = (
     "YaRN stretches every request alike: Qwen warns of worse answers to short texts"
     " <https://qwen.readthedocs.io/en/latest/deployment/vllm.html>"

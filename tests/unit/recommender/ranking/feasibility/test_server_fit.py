@@ -46,6 +46,7 @@ def test_what_is_said_to_start_starts_alone(program: str, name: str, share: floa
     for change in () if found is None else found.reliefs:
         after = fit(program, name, **{**told, **change})
         assert after is None or after.starts, change
+        assert float(str(change.get("max_len", 0))) <= 40960  # what the model takes, which nothing stretches
         assert all(spelt(fact, program, value=value) for fact, value in change.items())
 
 
