@@ -325,6 +325,7 @@ def test_a_parameter_that_a_kernel_measured_here_has_not_is_in_no_answer_of_anot
     empty_path: Path, tmp_path: Path
 ) -> None:
     task = {"kind": "kernel", "op": "softmax"}
+    names = {"BLOCK_SIZE", "num_warps", "num_stages"}
     rows = [
         {
             "task": {**task, "shape": {"M": 4096, "N": n}},
@@ -350,7 +351,7 @@ def test_a_parameter_that_a_kernel_measured_here_has_not_is_in_no_answer_of_anot
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
         found = kernel(workspace, op="softmax", shape={"M": 4096, "N": 2048})
         assert found.recommendations[0].configuration["num_warps"] == 8
-        assert all({*item.configuration} == {*rows[0]["config"]} for item in found.recommendations)
+        assert all(set(item.configuration) == names for item in found.recommendations)
 
 
 MATMUL = {"tile_m": [64], "rows": [8], "tile_n": [32, 128], "tile_k": [32], "pack": [0, 1], "threads": [1, 2]}
