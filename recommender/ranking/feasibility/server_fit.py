@@ -168,7 +168,10 @@ def _judged(
     length: int,
     adapters: float,
 ) -> ServerFit | None:
-    sizes = {name: int(_number(question.settings.get(name)) or 1) for name in DEGREES.values()}
+    sizes = {
+        name: int(_number(stated.get(short)) or _number(question.settings.get(name)) or 1)
+        for short, name in DEGREES.items()
+    }
     if program in SHARING and question.model.experts and sizes[DEGREES["dp"]] > 1:
         sizes[DEGREES["ep"]] = sizes[DEGREES["tp"]] * sizes[DEGREES["dp"]]
     chunk = positive(stated.get("chunk"))

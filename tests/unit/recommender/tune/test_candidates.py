@@ -162,7 +162,7 @@ def planned(shipped: Workspace, text: str) -> list[TuneChange]:
 
 def test_what_check_says_is_to_be_written_is_tried(shipped: Workspace) -> None:
     flags = "--gpu-memory-utilization 0.5 --no-enable-prefix-caching --dtype float32 --max-model-len 1024"
-    found = {item.name: item for item in planned(shipped, f"vllm serve Qwen/Qwen3-14B -tp 4 {flags}\n")}
+    found = {item.name: item for item in planned(shipped, f"vllm serve Qwen/Qwen3-32B -tp 4 {flags}\n")}
     raised = found["--gpu-memory-utilization 0.9"]
     assert raised.why == "check: memory-share-low"
     assert raised.edits.flags == {"--gpu-memory-utilization": ("0.9",)}

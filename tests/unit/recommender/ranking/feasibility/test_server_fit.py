@@ -97,6 +97,16 @@ def test_what_is_left_open_or_lies_elsewhere_is_not_judged() -> None:
         assert (fit(**given) is None) == starts
 
 
+def test_the_layout_is_that_of_the_launch_where_the_question_has_none() -> None:
+    question = Question(
+        model=model("qwen3-32b"), machine=machine_of("h100-sxm", 4), phase="serving", engine="vllm",
+        version="0.33.0", settings={"precision": "bf16"},
+    )  # fmt: skip
+    told: dict[str, Any] = {"--gpu-memory-utilization": 0.5, "--max-model-len": 8192}
+    assert server_fit(question, told, "vllm") is not None
+    assert server_fit(question, {**told, "-tp": 4}, "vllm") is None
+
+
 def test_slots_for_adapters_are_memory_that_fewer_or_lower_ones_give_back() -> None:
     told: dict[str, Any] = {"--enable-lora": True, "--max-loras": 64, "--max-lora-rank": 256}
     found = fit(name="qwen3-8b", max_len=8192, **told)
