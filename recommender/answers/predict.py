@@ -101,8 +101,8 @@ def _start(answer: Answer) -> str:
         return ""
     start = answer.plan.start
     named = f"{start.layout} with {start.framework} {start.version}".rstrip()
-    measured = next((text for text in start.because if text.startswith(MEASURED_SO)), "")
-    return f"{named}; {measured}" if measured else named
+    said = (text for text in start.because if text.startswith(MEASURED_SO) and start.is_measured)
+    return "; ".join([named, *said])
 
 
 def check_intensity(intensity_g_per_kwh: float | None) -> None:
