@@ -169,7 +169,7 @@ def _judged(
     adapters: float,
 ) -> ServerFit | None:
     sizes = {
-        name: int(_number(stated.get(short)) or _number(question.settings.get(name)) or 1)
+        name: int(above_zero(stated.get(short)) or above_zero(question.settings.get(name)) or 1)
         for short, name in DEGREES.items()
     }
     if program in SHARING and question.model.experts and sizes[DEGREES["dp"]] > 1:
@@ -178,8 +178,8 @@ def _judged(
     layout = ParallelLayout.of_degrees(sizes)
     server = ServerMemory(question=question, layout=layout, chunk=chunk, adapters=adapters)
     held = question.machine.device.memory_capacity
-    share, given = _share(stated, server, program), _number(stated.get("cache_bytes"))
-    given = given or 1e9 * (_number(stated.get("cache_gb")) or 0.0)
+    share, given = _share(stated, server, program), above_zero(stated.get("cache_bytes"))
+    given = given or 1e9 * (above_zero(stated.get("cache_gb")) or 0.0)
     parts = server.parts(length)
     weights, cache = parts["weights"], parts["kv_cache"]
     rest = sum(parts.values()) - weights - cache if program != "sglang" else 0.0
@@ -305,7 +305,7 @@ def own_share(program: str, release: str, held: float, tp: int = 1) -> float:
         except UnknownEntityError:
             asked = None
         default = asked and asked.setting and asked.setting.default_in(asked.release)
-        return _number(default and default.value) or _SHARES.get(program, USABLE_MEMORY)
+        return above_zero(default and default.value) or _SHARES.get(program, USABLE_MEMORY)
     return math.floor(100 * (1 - sglang_reserve(held, tp) / held)) / 100
 
 
@@ -363,12 +363,13 @@ def slot_bytes(model: ModelSizes, current: Mapping[str, Value], program: str) ->
 
 
 def _share(stated: Mapping[str, Value], server: ServerMemory, program: str) -> float:
-    question, told = server.question, _number(stated.get("memory_share"))
+    question, told = server.question, above_zero(stated.get("memory_share"))
     held = question.machine.device.memory_capacity
     return min(told or own_share(program, question.version, held, server.layout.tp), 1.0)
 
 
-def _number(value: object) -> float | None:
+def above_zero(value: object) -> float | None:
+    """A stated number; None where it is none, or not above zero."""
     try:
         number = float(str(value))
     except ValueError:

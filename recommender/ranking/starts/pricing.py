@@ -27,6 +27,7 @@ from recommender.cost_model.settings.engine_defaults import replicated_by, train
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
+from recommender.ranking.feasibility.server_fit import above_zero
 from recommender.ranking.layout_question import LIMITED, SHORTEST, LayoutQuestion
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.drafting import DRAFTS
@@ -177,22 +178,14 @@ def _stated(draft: StartDraft, fact: str, *, over: bool = False) -> float | None
     for name, value in current.items():
         meaning = meaning_of(name)
         if meaning is not None and meaning.fact == fact and meaning.over is over:
-            return _number(value)
+            return above_zero(value)
     return None
-
-
-def _number(value: object) -> float | None:
-    try:
-        number = float(str(value))
-    except ValueError:
-        return None
-    return number if number > 0 else None
 
 
 def _batch(draft: StartDraft) -> float | None:
     """Requests that each engine runs now, where that is said, and not a bound on them."""
     current = {plain_key(name): value for name, value in (draft.situation.current or {}).items()}
-    return next((_number(current[name]) for name in ("batch", "batch_size") if name in current), None)
+    return next((above_zero(current[name]) for name in ("batch", "batch_size") if name in current), None)
 
 
 def _load(draft: StartDraft, devices: int) -> float | None:

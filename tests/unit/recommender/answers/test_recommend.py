@@ -292,6 +292,14 @@ def test_an_unknown_operator_is_told_its_neighbours(shipped: Workspace) -> None:
     assert "matmul" in error.value.hint
 
 
+def ingest(rows: list[Any], place: Path, folder: Path) -> None:
+    """Cases on an H100 into an empty workspace."""
+    (folder / "cases.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with Workspace.editor(place, cache=folder) as editor:
+        add_hardware(editor, "nvidia", "h100-pcie")
+        editor.ingest([folder / "cases.jsonl"])
+
+
 def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_path: Path) -> None:
     record: dict[str, dict[str, object]] = {
         "task": {"kind": "kernel", "op": "gemm", "shape": KERNEL["shape"], "dtype": "float16"},
@@ -304,11 +312,7 @@ def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_pa
         {**record, "config": {**tile, "num_warps": warps}, "outcome": {**record["outcome"], "value": value}}
         for warps, value in ((2, 300.0), (4, 200.0), (8, 400.0))
     ]
-    cases = tmp_path / "cases.jsonl"
-    cases.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with Workspace.editor(empty_path, cache=tmp_path) as editor:
-        add_hardware(editor, "nvidia", "h100-pcie")
-        editor.ingest([cases])
+    ingest(rows, empty_path, tmp_path)
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
         answer = kernel(workspace, precision="float16")
         assert answer.plan is None  # nothing modelled stands before or in what was timed
@@ -324,11 +328,10 @@ def test_measured_cases_of_a_kernel_go_before_the_model(empty_path: Path, tmp_pa
 def test_a_parameter_that_a_kernel_measured_here_has_not_is_in_no_answer_of_another_shape(
     empty_path: Path, tmp_path: Path
 ) -> None:
-    task = {"kind": "kernel", "op": "softmax"}
     names = {"BLOCK_SIZE", "num_warps", "num_stages"}
     rows = [
         {
-            "task": {**task, "shape": {"M": 4096, "N": n}},
+            "task": {"kind": "kernel", "op": "softmax", "shape": {"M": 4096, "N": n}},
             "hardware": {"vendor": "nvidia", "name": "NVIDIA H100 PCIe"},
             "config": {"BLOCK_SIZE": 1024, "num_warps": warps, "num_stages": 1},
             "outcome": {
@@ -343,11 +346,7 @@ def test_a_parameter_that_a_kernel_measured_here_has_not_is_in_no_answer_of_anot
         for n in (1024, 4096)
         for warps in (2, 4, 8)
     ]
-    cases = tmp_path / "cases.jsonl"
-    cases.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with Workspace.editor(empty_path, cache=tmp_path) as editor:
-        add_hardware(editor, "nvidia", "h100-pcie")
-        editor.ingest([cases])
+    ingest(rows, empty_path, tmp_path)
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
         found = kernel(workspace, op="softmax", shape={"M": 4096, "N": 2048})
         assert found.recommendations[0].configuration["num_warps"] == 8

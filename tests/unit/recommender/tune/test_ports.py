@@ -42,15 +42,14 @@ def test_a_connection_that_lingers_does_not_take_a_port() -> None:
     assert not is_taken(port)
 
 
-@pytest.mark.parametrize(
-    ("family", "host"), [(socket.AF_INET, ""), (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
-)
+ADDRESSES = [(socket.AF_INET, ""), (socket.AF_INET, "127.0.0.1")]
+if Path("/proc/net/if_inet6").exists() and Path("/proc/net/if_inet6").read_text():
+    ADDRESSES.append((socket.AF_INET6, "::1"))
+
+
+@pytest.mark.parametrize(("family", "host"), ADDRESSES)
 def test_who_listens_on_any_address_takes_a_port(family: socket.AddressFamily, host: str) -> None:
-    try:
-        server = socket.create_server((host, 0), family=family)
-    except OSError:
-        pytest.skip("this machine has no such address")
-    with server:
+    with socket.create_server((host, 0), family=family) as server:
         assert is_taken(server.getsockname()[1])
 
 

@@ -38,7 +38,10 @@ LATE = b"raise ValueError(f'No room: {need} blocks of memory were asked for')\n"
         ("Too few: {n}", None),
         ("No blocks remain. {some_msg}Give more memory", "No blocks remain. … Give more memory"),
         ("No blocks remain ... give more memory.", "No blocks remain … give more memory"),
-        ("No blocks remain (dumped to /tmp/of_{name}.pkl): {err}", "No blocks remain (dumped to … ): {err}"),
+        (
+            "No blocks remain (dumped to /usr/share/of_{name}.pkl): {err}",
+            "No blocks remain (dumped to … ): {err}",
+        ),
     ],
 )
 def test_a_pattern_is_one_line_with_what_tells(template: str, pattern: str | None) -> None:
