@@ -72,12 +72,12 @@ LINK_FACTS = frozenset({"link_bandwidth_bytes_per_s", "link_bandwidth_total_byte
 NETWORK_FACTS = frozenset({"network_bandwidth_bytes_per_s", "measured_network_bandwidth_bytes_per_s"})
 """Facts of which one is enough to price an exchange between servers."""
 
-TOLD_FACTS = frozenset({"link_bandwidth_bytes_per_s", "network_bandwidth_bytes_per_s"})
-"""What a question may tell of its own links, each way for each device: it goes before what is known."""
+TOLD_FACTS = frozenset({"network_bandwidth_bytes_per_s"})
+"""What a question may tell of its own network, each way for each device: it goes before what is known."""
 
 
 def told_facts(stated: Mapping[str, object]) -> dict[str, float | str]:
-    """The facts of links among what a question states.
+    """The facts of a network among what a question states.
 
     Raises:
         InputError: One is no positive number.

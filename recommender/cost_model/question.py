@@ -16,7 +16,7 @@ from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from recommender.cost_model.machine import Machine, device_and_server, machine, told_facts
+from recommender.cost_model.machine import NETWORK_FACTS, Machine, device_and_server, machine, told_facts
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import place_of
 from recommender.cost_model.settings.dialects import LORA_RANK, captured_rows, translate
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 MOST_SHARED = 0.999
 """Share of a prompt that a cache holds at most: the end of each is computed; a choice."""
+
+
+def _told(facts: Mapping[str, float | str], told: Mapping[str, float | str]) -> dict[str, float | str]:
+    """Facts with those of a network that is told in the place of all that is known of it."""
+    return {**{name: facts[name] for name in facts if not told or name not in NETWORK_FACTS}, **told}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +93,9 @@ class QuestionFacts:
             architecture=str(sizes.get("architecture", "")),
             sizes=plain_facts({name: value for name, value in sizes.items() if name != "architecture"}),
             device=device,
-            device_facts={**more, **tree.facts(device), **told},
+            device_facts=_told({**more, **tree.facts(device)}, told),
             server=around,
-            server_facts={**held, **told},
+            server_facts=_told(held, told),
         )
 
     @classmethod
