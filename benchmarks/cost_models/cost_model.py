@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import harness
-from benchmarks.cost_models.profiled import jobs as profiles
 from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, predict_left_out
 from recommender.cost_model.fit.learning import fit_constants
 from recommender.cost_model.fit.measurements import ShapeTable, read_rows, table
@@ -176,36 +175,6 @@ def repeat_spread(folder: Path, kind: OperatorKind) -> float:
     return 100 * float(np.mean(apart)) if apart else 0.0
 
 
-def kernel_errors(run: harness.Run) -> dict[str, tuple[Floats, Floats, list[str]]]:
-    """Predicted and measured kernels of serving runs and of profiles: drawn jobs, or each left out in turn."""
-    known, asked, same = run.calibrate, run.evaluate, run.calibrate.resolve() == run.evaluate.resolve()
-    stems = ("insitu_kernel", "profile_kernels")
-    seen = {
-        stem: profiles.jobs(known / f"{stem}.csv", read_rows(known / f"{stem}.csv"), DEVICE) for stem in stems
-    }
-    kind = KINDS["matmul_bf16"]
-    products = fit(kind, read(known, kind), DEVICE)
-    everything = [job for jobs in seen.values() for job in jobs]
-    held = {stem: run.draw(f"job, {stem}", (job.name for job in seen[stem])) for stem in stems if same}
-    left = [job for stem in stems for job in seen[stem] if run.all or job.name not in held.get(stem, ())]
-    model = None if same and run.all else profiles.fit_jobs(left, products)
-    found: dict[str, tuple[Floats, Floats, list[str]]] = {}
-    for stem in stems:
-        path = asked / f"{stem}.csv"
-        targets = profiles.jobs(path, read_rows(path), DEVICE)
-        if same:
-            targets = [job for job in seen[stem] if job.name in held[stem]]
-        guesses, truth, names = [], [], []
-        for job in targets:
-            rest = [other for other in everything if other is not job]
-            fitted = model or profiles.fit_jobs(rest, products)
-            guesses.append(fitted.times_us(job.batch(products)))
-            truth.append(job.measured_us)
-            names += [job.name] * len(job.measured_us)
-        found[stem] = (np.concatenate(guesses), np.concatenate(truth), names)
-    return found
-
-
 def by_group(stem: str, error: Floats, groups: Sequence[str]) -> str:
     means = [float(np.mean(error[np.asarray(groups) == name])) for name in sorted(set(groups))]
     return (
@@ -312,18 +281,6 @@ def main() -> None:
             f"{100 * inside:.1f} %"
         )
         print("  " + by_group(stem, error, list(asked.groups)), flush=True)
-    for stem, (guess, truth, names) in kernel_errors(chosen).items():
-        error = errors(guess, truth)
-        short = "insitu" if stem.startswith("insitu") else "profile"
-        counts[short] = len(error)
-        result[f"{short}_median"] = round(float(np.median(error)), 2)
-        result[f"{short}_spearman"] = round(spearman(guess, truth), 4)
-        constant = errors(np.full(len(truth), np.median(truth)), truth)
-        floors[short] = {"median_time": round(float(np.median(constant)), 2)}
-        print(
-            f"{stem}: n = {len(error)}, median {np.median(error):.1f} %, p90 {np.percentile(error, 90):.0f} %"
-        )
-        print("  " + by_group(stem, error, names), flush=True)
     other = machine_b(chosen.evaluate)
     if other is not None:
         result["collective_b_mape"] = round(other, 1)
