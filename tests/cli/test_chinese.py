@@ -74,7 +74,6 @@ SCREENS = (
     "ab record before.log after.log --pattern 'step_time:ms=step took (\\S+) ms'",
     "kb stats",
     "kb query",
-    "kb validate",
     "green plan --region DE --duration 8h --by +24h",
     "kb list settings",
     "kb list recipes --model qwen3-32b",
@@ -129,9 +128,18 @@ SCREENS = (
 )
 
 
+@pytest.fixture(scope="module")
+def examples(run: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples")
+    run("examples", "--all", folder=folder)
+    return folder
+
+
 @pytest.mark.parametrize("line", SCREENS)
-def test_no_screen_has_english(run: Any, tmp_path: Path, shipped_path: Path, line: str) -> None:
-    run("examples", "--all", folder=tmp_path)
+def test_no_screen_has_english(
+    run: Any, examples: Path, tmp_path: Path, shipped_path: Path, line: str
+) -> None:
+    shutil.copytree(examples, tmp_path, dirs_exist_ok=True)
     own = shutil.copytree(shipped_path, tmp_path / "w") if line.startswith("ab ") else None  # which it writes
     home = {"XDG_DATA_HOME": str(tmp_path)}
     ran = run("--lang", "zh", *shlex.split(line), folder=tmp_path, environment=home, workspace=own)

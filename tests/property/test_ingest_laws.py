@@ -12,6 +12,7 @@ from ingest.door.writing import to_record
 from ingest.knowledge.files import read_knowledge
 from ingest.reading import FileReport, read
 from kg.errors import CaseFormatError, InputError
+from kg.hidden_text import HIDDEN
 from kg.nouns.entities import (
     Baseline,
     Case,
@@ -44,7 +45,8 @@ SYMBOLS = {
 
 identifiers = st.from_regex(r"[a-z][a-z0-9_]{0,9}", fullmatch=True).filter(lambda name: name != "null")
 slugs = st.from_regex(r"[a-z][a-z0-9]{0,5}(-[a-z0-9]{1,5}){0,2}", fullmatch=True)
-words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=9).map(lambda text: f"x {text}")
+characters = st.characters(exclude_categories=["Cs", "Cc"]).filter(lambda one: not HIDDEN.match(one))
+words = st.text(characters, max_size=9).map(lambda text: f"x {text}")
 scalars = st.one_of(
     st.booleans(),
     st.integers(-(2**53), 2**53),

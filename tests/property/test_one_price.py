@@ -1,4 +1,7 @@
-"""One price for one question, whoever asks it: plan, estimate, prediction, search and screening, to the digit."""
+"""One price for one question, whoever asks it: plan, estimate, prediction, search and screening, to the digit.
+
+And one list of what is assumed where the question is silent.
+"""
 
 import math
 import os
@@ -10,8 +13,10 @@ from typing import Any
 import pytest
 
 from kg.nouns.entities import Kind
+from kg.nouns.situation import assumption_line
 from kg.nouns.values import Settings
 from recommender.answers.answer import Answer
+from recommender.answers.capacity import CapacityRequest
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.priced_step import price
 from recommender.evolution.screening import HypothesisScreen
@@ -111,6 +116,35 @@ def test_measured_runs_are_seen_by_whoever_asks(
 def test_without_runs_too(workspace: Workspace, model: str, phase: str) -> None:
     shape = CHAT if phase == "serving" else {"seq_len": 4096}
     one_price(workspace, {"model": model, "phase": phase, "hardware": "910b3", "count": 8, "shape": shape})
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"model": "qwen3-32b", "hardware": "ascend-910b3", "count": 8},
+        {"model": "llama-3-1-8b", "hardware": "h100-sxm", "count": 8, "precision": "fp8"},
+        {"model": "qwen3-30b-a3b", "hardware": "ascend-910c", "count": 16, "traits": {"concurrency": 64}},
+        {
+            "model": "qwen3-8b",
+            "hardware": "h200",
+            "count": 2,
+            "shape": {"input_len": 3000, "output_len": 500},
+        },
+    ],
+    ids=lambda raw: raw["model"],
+)
+def test_where_a_question_is_silent_all_assume_the_same(workspace: Workspace, raw: dict[str, Any]) -> None:
+    raw = {**raw, "phase": "serving"}
+    problem, _ = workspace.problem(raw)
+    answer, estimated = workspace.recommend(problem), workspace.ask.estimate(raw)
+    assert answer.plan is not None
+    expected = answer.plan.start.expected[0].value
+    assert estimated.steps[0].results["throughput"] == pytest.approx(expected, rel=1e-3)
+    line = assumption_line(answer.assumed)
+    assert line
+    assert assumption_line(workspace.predict(problem).assumed) == assumption_line(estimated.assumed) == line
+    sized = workspace.ask.capacity(problem, CapacityRequest())
+    assert {fact.words for fact in sized.assumed} <= {fact.words for fact in answer.assumed}
 
 
 @pytest.mark.long

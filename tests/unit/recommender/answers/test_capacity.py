@@ -15,22 +15,29 @@ QUESTION: dict[str, Any] = {
 }  # fmt: skip
 
 
+_ASKED: dict[str, Capacity] = {}
+
+
 def asked(shipped: Workspace, request: CapacityRequest, *limits: str, **more: object) -> Capacity:
-    problem, notes = shipped.problem({**QUESTION, "limits": list(limits), **more})
-    return shipped.ask.capacity(problem, request, notes=notes)
+    """The answer to a question, which tests that ask the same share."""
+    question = repr((request, limits, sorted(more.items())))
+    if question not in _ASKED:
+        problem, notes = shipped.problem({**QUESTION, "limits": list(limits), **more})
+        _ASKED[question] = shipped.ask.capacity(problem, request, notes=notes)
+    return _ASKED[question]
 
 
 def test_more_requests_never_need_fewer_devices(shipped: Workspace) -> None:
     devices = [
         asked(shipped, CapacityRequest(rate_per_s=rate), "tpot<=80ms").options[0].devices
-        for rate in (1, 10, 100, 1000)
+        for rate in (1, 40, 1000)
     ]
     assert devices == sorted(devices)
     assert devices[-1] > devices[0]
 
 
 def test_tighter_limits_never_need_fewer_devices(shipped: Workspace) -> None:
-    request = CapacityRequest(rate_per_s=50)
+    request = CapacityRequest(rate_per_s=40)
     devices = [asked(shipped, request, f"tpot<={limit}ms").options[0].devices for limit in (200, 80, 50)]
     assert devices == sorted(devices)
 
