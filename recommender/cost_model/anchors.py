@@ -25,6 +25,7 @@ import data
 from kg.errors import InputError
 from kg.nouns.gain import NORMAL_90
 from kg.whole_files import write_text
+from recommender.cost_model.facts.physics import physics_of
 
 Floats = NDArray[np.float64]
 
@@ -91,11 +92,13 @@ class MeasuredStep:
         key: What it is of.
         log_ratio: Log of measured over modelled time.
         source: Where it was published, or the row of a file.
+        spread: Standard deviation of physics in its class where no published step of its phase tells; else 0.
     """
 
     key: StepKey
     log_ratio: float
     source: str = ""
+    spread: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,12 +164,14 @@ class Anchors:
         deviations: Standard deviation of each effect, by the names of ``EFFECTS``, and ``"noise"``.
         errors: How far off they were when left out; what the spread of others' steps rests on.
         site: Site of whoever asks, whose own steps count for them.
+        own_shares: Of classes, instead of those that ship: shares of their variance by effect.
     """
 
     steps: tuple[MeasuredStep, ...] = ()
     deviations: Mapping[str, float] = field(default_factory=dict)
     errors: LeftOutErrors = field(default_factory=LeftOutErrors)
     site: str = ""
+    own_shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @cached_property
     def _posterior(self) -> tuple[Floats, Floats]:
@@ -198,11 +203,16 @@ class Anchors:
     def _noise(self, key: StepKey) -> float:
         return OWN_NOISE if key.site else self.deviations["noise"]
 
-    def correction(self, key: StepKey) -> Correction | None:
-        """The correction of a step; None where no step of its phase was measured."""
+    def correction(self, key: StepKey, usual: float = 0.0) -> Correction | None:
+        """The correction of a step; None where no step of its phase was measured.
+
+        Args:
+            key: What it is of.
+            usual: Standard deviation of physics in its class, which counts where no step is published.
+        """
         near = [step for step in self.steps if step.key.phase == key.phase]
-        if not near:
-            return None
+        if not near or all(step.spread for step in near):
+            return self._own_correction(key, usual, near) if near and usual else None
         own = [step for step in near if step.key.site == self.site] if self.site else []
         asked = replace(key, site=self.site if own else "")
         engines = {step.key.engine for step in own}
@@ -226,6 +236,31 @@ class Anchors:
             log_factor=float(to @ weights), spread=spread, basis=self._basis(asked, own or near)
         )
 
+    def _own_correction(self, key: StepKey, usual: float, own: Sequence[MeasuredStep]) -> Correction:
+        """The correction by own steps alone: effects are shares of what is usual in a class."""
+        asked = MeasuredStep(key=replace(key, site=self.site), log_ratio=0.0, spread=usual)
+        both = [*own, asked]
+        shares = [self._shares(step.key) for step in both]
+        covariance = np.zeros((len(both), len(both)))
+        for name, same in sharing(both).items():
+            deviations = np.sqrt([share[name] for share in shares])
+            covariance += np.outer(deviations, deviations) * same
+        to = covariance[-1, :-1]
+        noisy = covariance[:-1, :-1] + np.diag([share["noise"] for share in shares[:-1]])
+        weights = np.linalg.solve(noisy, to)
+        ratios = np.array([step.log_ratio / step.spread for step in own])
+        left = max(1 - float(to @ weights), shares[-1]["noise"])
+        spread = min(usual, usual * TAILED * math.sqrt(left))  # three runs say nothing of their tails
+        return Correction(
+            log_factor=usual * float(ratios @ weights), spread=spread, basis=self._basis(asked.key, own)
+        )
+
+    def _shares(self, key: StepKey) -> Mapping[str, float]:
+        """Shares of the variance in the class of a step, by the names of ``EFFECTS``, and ``"noise"``."""
+        kind = key.phase.partition(" ")[0]
+        kind = "unlike" if key.engine in physics_of("unlike_engine_spread") else kind
+        return self.own_shares.get(kind) or physics_of(f"own_share.{kind}")
+
     def _basis(self, key: StepKey, near: Sequence[MeasuredStep]) -> str:
         engine = [step for step in near if step.key.engine == key.engine]
         if not key.engine or not engine:
@@ -245,11 +280,12 @@ class Anchors:
         """By own system, and for other models there, the factor that holds nine of ten times: before, now."""
         before = shipped_anchors() if others is None else others
         found = {}
-        own = [step.key for step in self.steps if step.key.site and step.key.site == self.site]
-        for key in dict.fromkeys([*own, *(replace(key, model="") for key in own)]):
-            was, now = before.correction(replace(key, site="")), self.correction(key)
-            if was is not None and now is not None:
-                found[key] = math.exp(NORMAL_90 * was.spread), math.exp(NORMAL_90 * now.spread)
+        own = {step.key: step.spread for step in self.steps if step.key.site and step.key.site == self.site}
+        for key, usual in (own | {replace(key, model=""): usual for key, usual in own.items()}).items():
+            was, now = before.correction(replace(key, site="")), self.correction(key, usual)
+            if now is not None:
+                spread = was.spread if was is not None else usual
+                found[key] = math.exp(NORMAL_90 * spread), math.exp(NORMAL_90 * now.spread)
         return found
 
     @property
@@ -279,9 +315,10 @@ class Anchors:
             )
         steps = tuple(
             MeasuredStep(
-                key=StepKey(**{n: v for n, v in row.items() if n not in {"log_ratio", "source"}}),
+                key=StepKey(**{n: v for n, v in row.items() if n not in {"log_ratio", "source", "spread"}}),
                 log_ratio=row["log_ratio"],
                 source=row["source"],
+                spread=row.get("spread", 0.0),
             )
             for row in held["steps"]
         )
@@ -296,6 +333,7 @@ class Anchors:
                 **{name: getattr(step.key, name) for name in fields},
                 "log_ratio": round(step.log_ratio, 5),
                 "source": step.source,
+                **({"spread": step.spread} if step.spread else {}),
             }
             for step in self.steps
         ]

@@ -15,6 +15,7 @@ from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from recommender.cost_model.anchors import StepKey
 from recommender.cost_model.facts.model import NETWORK
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.layout_domain import UNEVEN, fullest
 from recommender.cost_model.operators.kinds import Operators, shipped
 from recommender.cost_model.question import check_phase
@@ -70,7 +71,8 @@ def estimate(
     calibrated = operators or shipped()
     facts = (calibrated, machine.device, machine.network, model, held, devices)
     key = step_key(model, machine, phase, engine=engine)
-    anchor = calibrated.anchors.correction(key)
+    usual = class_spread(model, machine, phase, engine)
+    anchor = calibrated.anchors.correction(key, usual)
     if phase != "training" and not feeds_forward(model, phase):
         steps = serving_step(*facts, factor=anchor.factor if anchor else 1.0)
     elif phase == "training":
@@ -80,10 +82,15 @@ def estimate(
         steps = scaled(steps, anchor.factor) if anchor else steps
     if anchor:
         return replace(steps, spread=anchor.spread, basis=anchor.basis)
-    if model.kind != NETWORK and not machine.device.ascend:
-        vendor = "amd" if machine.device.amd else "nvidia" if machine.device.nvidia else ""
-        return replace(steps, spread=gpu_spread(vendor, phase, engine))
-    return steps
+    return steps if model.kind == NETWORK else replace(steps, spread=usual)
+
+
+def class_spread(model: ModelSizes, machine: Machine, phase: str, engine: str) -> float:
+    """Standard deviation of the log of a time where no measured step anchors it."""
+    device = machine.device
+    if model.kind == NETWORK or device.ascend:
+        return PHYSICS["spread"]
+    return gpu_spread("amd" if device.amd else "nvidia" if device.nvidia else "", phase, engine)
 
 
 def step_key(model: ModelSizes, machine: Machine, phase: str, *, engine: str = "") -> StepKey:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from kg.errors import CaseFormatError, Fault, InputError, TuningError
 from kg.whole_files import read_text
-from recommender.cost_model.anchors import UNANCHORED, MeasuredStep
-from recommender.cost_model.estimate import estimate_question, step_key
+from recommender.cost_model.anchors import UNANCHORED, MeasuredStep, shipped_anchors
+from recommender.cost_model.estimate import class_spread, estimate_question, step_key
 from recommender.cost_model.operators.kinds import shipped
 
 if TYPE_CHECKING:
@@ -161,8 +161,11 @@ def measured_step(
     """A measured value of one configuration beside ``steps``, what physics makes of it."""
     modelled = modelled_value(steps, metric, at)
     ratio = math.log(value / modelled) * (1 if METRICS[metric] is TIMES else -1)
-    key = step_key(question.model, question.machine, question.phase, engine=question.engine)
-    return MeasuredStep(key=replace(key, site=site), log_ratio=ratio, source=source)
+    where, phase = question.machine, question.phase
+    key = step_key(question.model, where, phase, engine=question.engine)
+    is_known = shipped_anchors().correction(key) is not None
+    spread = 0.0 if is_known else class_spread(question.model, where, phase, question.engine)
+    return MeasuredStep(key=replace(key, site=site), log_ratio=ratio, source=source, spread=spread)
 
 
 def modelled_value(steps: Steps, metric: str, at: int = 0) -> float:

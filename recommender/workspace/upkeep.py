@@ -95,7 +95,7 @@ class UpkeepDesk(Desk):
         own = self.snapshot.near_runs.own_steps()
         if not own:
             raise NoEvidenceError(
-                "the workspace has no run of your own on a device whose steps ship (Ascend)",
+                "the workspace has no run of your own that can be priced",
                 hint="tunegraph ingest RESULT --from-command SCRIPT --hardware NAME",
             )
         anchors = shipped_anchors().with_own(own)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+UNLIKE = math.log(3)
+"""A run that took three times as long as its price says, or a third, is something else than was understood;
+a choice. An engine that is off by more as a rule runs as none is modelled."""
 OF_THE_PRICE = 0.28
 """Standard deviation of the error of a price, in nats; fitted with the scales below."""
 
@@ -81,34 +84,37 @@ SCALES = ErrorScales()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteLevel(JsonNoun):
-    """Level of a model that a site has not run, by its own runs of others, alike for each configuration.
+    """Level of a model at a site, by its own runs of others, alike for each configuration.
 
     Attributes:
         log_factor: Log of what its prices are multiplied by.
         spread: Standard deviation of the log of the time then.
         basis: What it rests on, in words.
+        usual: Standard deviation without them.
     """
 
     log_factor: float
     spread: float
     basis: str
+    usual: float = math.inf
 
-    def applied(self, steps: Steps) -> Steps:
-        """Prices at this level."""
-        spread = np.full(len(steps.time_s), min(self.spread, steps.spread))
-        return replace(scaled(steps, math.exp(self.log_factor)), basis=self.basis, near_spread=spread)
+    def beside(self, log_times: Floats, deviations: Floats) -> tuple[Floats, Floats]:
+        """Expected logs and their deviations with what this level adds to other evidence of one error."""
+        own = 1 / self.spread**2
+        precision = 1 / deviations**2 + max(own - 1 / self.usual**2, 0.0)
+        return (log_times / deviations**2 + self.log_factor * own) / precision, 1 / np.sqrt(precision)
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: what is computed once needs a dictionary
 class RunCorrection:
     """The error of prices around a question: a Gaussian process over measured runs of the same model.
 
-    Runs of other models made the choice of a layout worse.
+    Runs of other models made the choice of a layout worse: they move all of its configurations alike.
 
     Attributes:
         runs: Near the question.
         scales: How errors go together.
-        level: What stands in for runs of the model where there are none.
+        level: What own runs of other models say; None without any.
     """
 
     runs: tuple[PricedRun, ...] = ()
@@ -122,16 +128,27 @@ class RunCorrection:
 
     @cached_property
     def _posterior(self) -> tuple[Floats, Floats]:
+        return self._solved(self.scales)
+
+    def _scales(self, usual: float) -> ErrorScales:
+        return replace(self.scales, price=usual) if usual > UNLIKE else self.scales
+
+    def _solved(self, scales: ErrorScales) -> tuple[Floats, Floats]:
         """Inverse of the covariance of the runs, (n, n), and that times their log ratios, (n,)."""
-        inverse = np.asarray(np.linalg.inv(self.scales.among(self.runs)), dtype=np.float64)
+        inverse = np.asarray(np.linalg.inv(scales.among(self.runs)), dtype=np.float64)
         return inverse, inverse @ np.array([run.log_ratio for run in self.runs])
 
-    def at(self, places: Sequence[StepPlace]) -> tuple[Floats, Floats]:
-        """Expected log of the measured over the modelled time, and its standard deviation, each (n,)."""
-        scales = self.scales
+    def at(self, places: Sequence[StepPlace], usual: float = 0.0) -> tuple[Floats, Floats]:
+        """Expected log of the measured over the modelled time, and its standard deviation, each (n,).
+
+        Args:
+            places: Of the steps.
+            usual: Standard deviation of the price where its engine runs as none is modelled.
+        """
+        scales = self._scales(usual)
         if not self.runs or not places:
             return np.zeros(len(places)), np.full(len(places), scales.price)
-        inverse, weights = self._posterior
+        inverse, weights = self._posterior if scales is self.scales else self._solved(scales)
         to = scales.covariance(places, [run.place for run in self.runs])
         variance = scales.price**2 - np.einsum("ij,ij->i", to @ inverse, to)
         return to @ weights, np.sqrt(np.maximum(variance, scales.noise**2))
@@ -143,12 +160,19 @@ class RunCorrection:
             steps: The prices.
             places: Of each.
         """
-        if not self.runs:
-            return steps if self.level is None else self.level.applied(steps)
-        log_times, deviations = self.at(places)
+        if self.is_empty:
+            return steps
+        log_times, deviations = self.at(places, steps.spread)
+        price = self._scales(steps.spread).price
+        doubt, basis = deviations / price if self.runs else None, steps.basis
+        deviations = np.minimum(deviations, steps.spread) if self.runs else np.full(len(places), steps.spread)
+        if self.level is not None:
+            log_times, deviations = self.level.beside(log_times, deviations)
+            basis = self.level.basis
         return replace(
             scaled(steps, np.exp(log_times)),
-            doubt=deviations / self.scales.price,
+            doubt=doubt,
+            basis=basis,
             near_spread=np.minimum(deviations, steps.spread),
         )
 

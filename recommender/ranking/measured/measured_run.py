@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kg.nouns.gain import NORMAL_90
+from recommender.cost_model.measured.correction import UNLIKE
 from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.step_runs import METRICS, TIMES
 
@@ -17,10 +19,6 @@ if TYPE_CHECKING:
 
     from kg.rows.trial_rows import Trial
     from recommender.cost_model.measured.step_place import StepPlace
-
-UNLIKE = math.log(3)
-"""A run that took three times as long as its price says, or a third, is something else than was understood;
-a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +31,7 @@ class MeasuredRun(PricedRun):
         count: Devices.
         trial: The case.
         source: Where it can be read.
+        usual: Standard deviation of such a price.
     """
 
     modelled: float
@@ -40,6 +39,7 @@ class MeasuredRun(PricedRun):
     count: int
     trial: Trial
     source: str = ""
+    usual: float = 0.0
 
     @property
     def log_time(self) -> float:
@@ -73,7 +73,7 @@ def fastest(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
     """
     repeated: dict[tuple[StepPlace, str], list[MeasuredRun]] = defaultdict(list)
     for run in runs:
-        if abs(run.log_ratio) < UNLIKE:
+        if abs(run.log_ratio) < max(UNLIKE, NORMAL_90 * run.usual):
             repeated[run.place, run.trial.configuration.digest].append(run)
     best: dict[StepPlace, MeasuredRun] = {}
     for (place, _), same in repeated.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.entities import Better, Objective
 from kg.triples.finders import ModelFinder, families_of_models
 from recommender.cost_model.anchors import shipped_anchors
-from recommender.cost_model.estimate import step_key
+from recommender.cost_model.estimate import class_spread, step_key
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.measured.correction import RunCorrection, SiteLevel
 from recommender.cost_model.measured.step_place import lengths_of
@@ -49,7 +49,8 @@ class NearRuns:
     def __init__(
         self, trials: TrialStore, graph: GraphStore, tree: HardwareTree, own: Sequence[MeasuredStep] = ()
     ) -> None:
-        self._moved = shipped_anchors().with_own(own)
+        self._moved = shipped_anchors().with_own(own) if own else shipped_anchors()
+        self._own = own
         self._reader = RunReader(trials, graph, tree)
         self._trials = trials
         self._graph = graph
@@ -62,22 +63,36 @@ class NearRuns:
         return self.corrected(question, self.near(question))
 
     def corrected(self, question: Question, runs: tuple[MeasuredRun, ...]) -> Question:
-        """The question with what runs of its network make of its prices, or own runs of other models."""
-        level = None if runs else self._level(question)
-        return replace(question, measured=RunCorrection(runs=runs, level=level))
+        """The question with what runs of its network make of its prices, and own runs of other models."""
+        return replace(question, measured=RunCorrection(runs=runs, level=self._level(question)))
 
     def _level(self, question: Question) -> SiteLevel | None:
-        """What own runs with the engine on the device say of other models there."""
-        key = step_key(question.model, question.machine, question.phase, engine=question.engine)
-        keys = (step.key for step in self._moved.steps if step.key.site)
-        own = {(one.phase, one.engine, one.device) for one in keys}
-        if (key.phase, key.engine, key.device) not in own:
+        """What own runs with the engine or on the device say of other models there."""
+        if not self._moved.site:
             return None
-        usual, known = shipped_anchors().correction(key), self._moved.correction(key)
-        if known is None or usual is None:
+        model, machine, phase = question.model, question.machine, question.phase
+        key = step_key(model, machine, phase, engine=question.engine)
+        network = self._network(model.id)
+        of_others = (
+            step for step in self._own if step.key.phase == key.phase and step.key.model not in network
+        )
+        if not any(step.key.device == key.device or step.key.engine == key.engine for step in of_others):
             return None
-        log_factor = known.log_factor - usual.log_factor
-        return SiteLevel(log_factor=log_factor, spread=known.spread, basis=known.basis)
+        others = tuple(
+            step for step in self._moved.steps if not (step.key.site and step.key.model in network)
+        )
+        moved = self._moved if len(others) == len(self._moved.steps) else replace(self._moved, steps=others)
+        usual, spread = shipped_anchors().correction(key), class_spread(model, machine, phase, key.engine)
+        known = moved.correction(key, spread)
+        if known is None:
+            return None
+        before = (usual.log_factor, usual.spread) if usual else (0.0, spread)
+        return SiteLevel(
+            log_factor=known.log_factor - before[0],
+            spread=min(known.spread, before[1]),
+            basis=known.basis,
+            usual=before[1],
+        )
 
     def near(self, question: Question) -> tuple[MeasuredRun, ...]:
         """The runs of the same network, of ``MOST_PROBLEMS`` problems at most."""

@@ -18,7 +18,7 @@ from kg.triples.model_facts import facts_of, plain_facts
 from kg.triples.serialisation import from_graph
 from recommender.applicability.framework import ON_ASCEND
 from recommender.cost_model.anchors import OWN_SITE, MeasuredStep, shipped_anchors
-from recommender.cost_model.estimate import estimate_question, step_key
+from recommender.cost_model.estimate import class_spread, estimate_question, step_key
 from recommender.cost_model.facts.model import model_of
 from recommender.cost_model.question import Question, engine_of
 from recommender.cost_model.settings.dialects import translate
@@ -90,7 +90,7 @@ class RunReader:
 
     def own_steps(self, rows: Iterable[ProblemRow]) -> list[MeasuredStep]:
         """Runs of sources without an address beside their physics; the metrics of one run are one step."""
-        together: dict[tuple[StepKey, StepPlace, str, str], list[float]] = defaultdict(list)
+        together: dict[tuple[StepKey, StepPlace, str, str, float], list[float]] = defaultdict(list)
         for row in rows:
             problem = self.problem(row)
             is_own = any("://" not in self.source(trial.source_id) for trial in self.trials(row))
@@ -100,13 +100,15 @@ class RunReader:
                 if not question or "://" in run.source:
                     continue
                 key = step_key(question.model, question.machine, phase, engine=run.place.engine)
-                if (anchor := shipped_anchors().correction(key)) is not None:  # else its effects are unknown
-                    place = (key, run.place, run.trial.configuration.digest, run.source)
-                    together[place].append(run.log_ratio + anchor.log_factor)
+                anchor = shipped_anchors().correction(key)
+                usual = 0.0 if anchor else class_spread(question.model, question.machine, phase, key.engine)
+                place = (key, run.place, run.trial.configuration.digest, run.source, usual)
+                together[place].append(run.log_ratio + (anchor.log_factor if anchor else 0.0))
         systems: dict[StepKey, list[MeasuredStep]] = defaultdict(list)
-        for (key, _, _, source), ratios in together.items():
+        for (key, _, _, source, usual), ratios in together.items():
             own = replace(key, site=OWN_SITE)
-            systems[own].append(MeasuredStep(key=own, log_ratio=fmean(ratios), source=source))
+            step = MeasuredStep(key=own, log_ratio=fmean(ratios), source=source, spread=usual)
+            systems[own].append(step)
         return [step for steps in systems.values() for step in thinned(steps)]
 
     def trials(self, row: ProblemRow) -> list[Trial]:
@@ -253,6 +255,7 @@ def _beside(question: Question, cases: Sequence[TimedCase], steps: Steps) -> Ite
                 settings=settings,
                 count=question.machine.count,
                 trial=trial,
+                usual=steps.spread,
             )
 
 

@@ -195,3 +195,30 @@ def test_three_runs_of_a_system_narrow_it_and_hold_nine_tenths_of_its_others() -
     assert len(inside) > 100
     assert np.mean(inside) >= 0.85
     assert np.median(widths) < 0.75 * np.median(were)
+
+
+@pytest.mark.parametrize(("engine", "usual", "off"), [("llama.cpp", 3.2, 2.4), ("vllm", 0.18, 0.3)])
+def test_own_runs_where_no_step_is_published_move_others_by_what_they_have_in_common(
+    engine: str, usual: float, off: float, tmp_path: Path
+) -> None:
+    key = StepKey(phase="serving on GPUs", engine=engine, device="a-laptop", model="m", site=OWN_SITE)
+    own = [
+        MeasuredStep(key=key, log_ratio=off + far, source=f"row {far}", spread=usual)
+        for far in (-0.1, 0, 0.1)
+    ]
+    shipped_anchors().with_own(own).write(tmp_path / "steps.json")
+    held = Anchors.read(tmp_path / "steps.json")
+    assert shipped_anchors().correction(key, usual) is None
+    same, other, elsewhere = (
+        held.correction(replace(key, site="", model=model, engine=named), usual)
+        for model, named in (("m", engine), ("another", engine), ("another", "some other"))
+    )
+    assert same
+    assert other
+    assert elsewhere
+    assert off > same.log_factor >= other.log_factor > elsewhere.log_factor >= 0
+    assert same.spread < usual
+    assert same.spread <= other.spread <= elsewhere.spread <= usual
+    if engine == "llama.cpp":  # runs as none is modelled: it is off by as much with any model
+        assert other.log_factor > 0.75 * off
+        assert other.spread < 0.6 * usual

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.measured.correction import OF_THE_PRICE, RunCorrection
+from recommender.cost_model.measured.correction import OF_THE_PRICE, RunCorrection, SiteLevel
 from recommender.cost_model.measured.priced_run import PricedRun
 from recommender.cost_model.measured.step_place import StepPlace
 from tests.unit.recommender.cost_model.machines import machine_of, model
@@ -82,3 +82,24 @@ def test_the_order_of_runs_is_nothing() -> None:
     runs = [run(HERE, 0.3), run(WIDER, -0.1), run(replace(HERE, load=3.0), 0.2, "two")]
     one, other = correction(*runs).at([HERE, WIDER]), correction(*reversed(runs)).at([HERE, WIDER])
     np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+def test_a_level_adds_to_what_runs_elsewhere_say_and_moves_every_configuration_alike() -> None:
+    plain = estimate(
+        model=model("qwen3-8b"), machine=machine_of("h100-sxm", 1), phase="serving", settings=[{}, {"batch": 8}], engine="vllm"
+    )  # fmt: skip
+    level = SiteLevel(log_factor=0.1, spread=0.15, basis="own", usual=plain.spread)
+    alone = replace(correction(), level=level).corrected(plain, [HERE, WIDER])
+    assert alone.time_s.tolist() == pytest.approx((plain.time_s * np.exp(0.1)).tolist())
+    assert alone.spread_of(0) == pytest.approx(0.15)
+    far = run(replace(HERE, device="h200", engine="sglang"), 0.2)
+    runs, both = (replace(correction(far), level=one).corrected(plain, [HERE, HERE]) for one in (None, level))
+    assert both.time_s[0] > runs.time_s[0] > plain.time_s[0]
+    assert both.spread_of(0) < runs.spread_of(0)
+
+
+def test_an_engine_that_runs_as_none_is_modelled_goes_with_its_runs() -> None:
+    held = correction(*(run(replace(HERE, load=load), 3.0) for load in (0.0, 3.0, 6.0)))
+    means, spreads = held.at([replace(HERE, load=4.0)], usual=3.2)
+    assert means[0] > 2.5
+    assert held.at([HERE])[1][0] < spreads[0] < 2.0
