@@ -24,6 +24,8 @@ from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical
 from recommender.green.power_curve import clock_steps
 from recommender.ranking.feasibility.server_fit import server_fit, written_change
 from recommender.ranking.feasibility.training_fit import fit_of_question, with_length
+from recommender.ranking.measured.exact_runs import MEASURED_SO
+from recommender.ranking.measured.measured_run import MeasuredRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -131,6 +133,9 @@ class Estimate:
         return {**content, "front_points": front_of_estimates(content)}
 
 
+_NAMED = ("engine", "precision")
+_WHOLE = 1000
+"""Number from which it is told without decimals."""
 _OF_ROOM = frozenset({"memory_share", "max_len", "cache_bytes"})
 """Facts that say what a server has room for."""
 ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingProxyType(
@@ -167,6 +172,20 @@ def rests_on(question: Question, steps: Steps) -> str:
     now, before = (NORMAL_90 * spread for spread in (steps.spread_of(0), steps.spread))
     width = [_width(now), *([f"without them {_width(before)}"] if before > now else [])]
     return "; ".join([*parts, *width]) if parts else ""
+
+
+def measured_so(question: Question, changes: Sequence[Mapping[str, object]]) -> str:
+    """What exactly the one configuration was measured to reach, where it was; empty for several."""
+    place, found = question.place(question.configuration(changes[0])), list[str]()
+    for run in question.measured.runs if len(changes) == 1 else ():
+        stated = replace(
+            run.place, **{name: getattr(run.place, name) or getattr(place, name) for name in _NAMED}
+        )
+        if isinstance(run, MeasuredRun) and (stated, run.count) == (place, question.machine.count):
+            value, measured = run.trial.measurement.value or 0.0, run.trial.measurement
+            number = f"{value:,.0f}" if value >= _WHOLE else f"{value:.4g}"
+            found.append(f"{measured.metric} {number} {measured.unit} <{run.source}>")
+    return f"{MEASURED_SO}{'; '.join(found)}" if found else ""
 
 
 def _width(log: float) -> str:
@@ -315,7 +334,13 @@ def estimate_problem(
             f"left out: {len(changes) - len(kept)} of {len(changes)} combinations are no layouts",
         )
     host = host_note(question.engine, {**question.settings, **kept[0]})
-    said = (rests_on(question, steps), link_note(question.machine), host, assumptions(question, kept[0]))
+    said = (
+        measured_so(question, kept),
+        rests_on(question, steps),
+        link_note(question.machine),
+        host,
+        assumptions(question, kept[0]),
+    )
     notes = (*notes, *(text for text in said if text))
     if by_operator and len(kept) > 1:
         raise InputError(

@@ -77,6 +77,14 @@ def task_lengths(task: str, stated: Container[str], role: str = "") -> Iterator[
             yield _assumed(f"shape.{name}", tokens, words, f"--shape {name}=N")
 
 
+def own_lengths(lengths: Mapping[str, float], stated: Container[str]) -> Iterator[StatedFact]:
+    """The lengths that a user's own runs had, where none are stated."""
+    for name, tokens in lengths.items():
+        if name not in stated:
+            words = f"{LENGTHS.get(name, 'sequences')} of {tokens:,.0f} tokens (as your own runs had)"
+            yield _assumed(f"shape.{name}", int(tokens), words, f"--shape {name}=N")
+
+
 def assumed_by_price(
     question: Question,
     priced: Mapping[str, object],

@@ -245,7 +245,14 @@ def test_loads_of_one_configuration_are_no_repetitions_of_it(shipped_path: Path,
         workspace.ingest(path)
         plan = workspace.recommend(question, 3).plan
         predicted = workspace.ask.predict(workspace.problem(question)[0], 3)
+        silent = {name: value for name, value in question.items() if name != "shape"}
+        same = workspace.recommend(silent, 3).plan
+        estimated = workspace.ask.estimate(silent, settings={"batch": 32})
     assert plan is not None
+    assert same is not None
+    assert same.start.expected[0] == plan.start.expected[0]  # lengths are those of one's own runs
+    assert "prompts of 777 tokens (as your own runs had)" in [fact.words for fact in estimated.assumed]
+    assert any(note.startswith("measured: throughput 860 tokens/s") for note in estimated.notes)
     number = plan.start.expected[0]
     assert (number.value, number.low, number.tier) == (1600.0, 1600.0, "measured here")
     assert "measured: 1,600 tokens/s with TP 2" in predicted.start

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kg.nouns.entities import Better, Objective
+from kg.nouns.entities import Better, Objective, Trust
+from kg.terms.circumstances import sizes_of_shape
 from kg.triples.finders import ModelFinder, families_of_models
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.estimate import class_spread, step_key
@@ -18,9 +20,9 @@ from recommender.ranking.measured.runs import RunReader
 from recommender.ranking.model_traits import ModelTraits, is_same_network
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from kg.nouns.entities import Limit
+    from kg.nouns.entities import Limit, Problem
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
@@ -134,6 +136,22 @@ class NearRuns:
             bounded = Objective(metric=metric, better=Better.LOWER)
             limited[metric] = exact_runs(of_model, self._reader, asked, bounded)
         return within(found, limits, limited)
+
+    def lengths(self, problem: Problem) -> Mapping[str, float]:
+        """The lengths that most own runs of the model on the device had; empty where there are none."""
+        asked, counted = problem.workload, Counter[tuple[tuple[str, float], ...]]()
+        for row in self._known.get(asked.model or "", ()):
+            known = self._reader.problem(row) if row.hardware == problem.hardware.name else None
+            if known is None or known.workload.kind is not asked.kind or row.trust is Trust.LOW:
+                continue
+            shape = sizes_of_shape(known.workload.shape)
+            sizes = [
+                (name, shape[name]) for name in ("input_len", "output_len", "seq_len") if shape.get(name)
+            ]
+            sources = (self._reader.source(trial.source_id) for trial in self._reader.trials(row))
+            if sizes and (number := sum("://" not in source for source in sources)):
+                counted[tuple(sizes)] += number
+        return dict(counted.most_common(1)[0][0]) if counted else {}
 
     def own_steps(self) -> list[MeasuredStep]:
         """The runs of whoever asks beside their physics: those whose source has no published address."""

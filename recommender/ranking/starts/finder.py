@@ -362,10 +362,13 @@ class StartFinder:
 
     def _asked(self, draft: StartDraft, sizes: Mapping[str, Value]) -> LayoutQuestion | None:
         """Layouts to price, near the runs that were measured; None where nothing prices them."""
-        asked = layout_question(draft, sizes, self._tree)
+        situation = draft.situation
+        asked = layout_question(
+            draft, sizes, self._tree, self._runs.lengths(situation.problem) if self._runs else {}
+        )
         if asked is None:
             return None
-        situation, count = draft.situation, asked.domain.least
+        count = asked.domain.least
         if self._runs is not None:
             draft.measured = self._runs.near(asked.question)
             corrected = self._runs.corrected(asked.question, draft.measured)

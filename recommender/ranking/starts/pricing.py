@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
@@ -16,6 +18,7 @@ from recommender.cost_model.assumed import (
     assumed_adapters,
     assumed_precision,
     assumed_sequence,
+    own_lengths,
     task_lengths,
 )
 from recommender.cost_model.layout_domain import fullest
@@ -56,7 +59,10 @@ _OF_START = frozenset({"micro_batch", "recompute", "zero_stage"})
 
 
 def layout_question(
-    draft: StartDraft, sizes: Mapping[str, Value], tree: HardwareTree
+    draft: StartDraft,
+    sizes: Mapping[str, Value],
+    tree: HardwareTree,
+    lengths: Mapping[str, float] = MappingProxyType({}),
 ) -> LayoutQuestion | None:
     """What layouts are asked for; None where the cost model does not split such a model.
 
@@ -64,6 +70,7 @@ def layout_question(
         draft: The start so far: its notes take in what is assumed.
         sizes: Facts of the model by name, with its ``architecture``.
         tree: Knows hardware.
+        lengths: Of the user's own runs, where the question states none.
     """
     situation = draft.situation
     problem = situation.problem
@@ -88,10 +95,12 @@ def layout_question(
         **question.settings,
         "precision": _precision(draft, question),
     }
+    facts = own_lengths(lengths, settings)
     if not situation.is_training and not question.model.encodes:
-        for fact in task_lengths(situation.task, settings, situation.phase):
-            settings[fact.name.rpartition(".")[2]] = fact.value
-            draft.assumed.append(fact)
+        facts = chain(facts, task_lengths(situation.task, {**lengths, **settings}, situation.phase))
+    for fact in facts:
+        settings[fact.name.rpartition(".")[2]] = fact.value
+        draft.assumed.append(fact)
     if situation.phase == "decode" and NETWORK_FACTS & question.machine.network.facts.keys():
         settings.setdefault("separation", "separate")  # what prefills stands elsewhere
     if situation.is_training and not is_network:
