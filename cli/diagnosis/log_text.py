@@ -30,7 +30,9 @@ _LOAD = {
     "prompt_tokens_s": ("prompt tokens/s", 1.0), "generated_tokens_s": ("generated tokens/s", 1.0),
     "running": ("requests running", 1.0), "waiting": ("requests waiting", 1.0),
     "kv_share": ("KV cache in use, %", 100.0), "prefix_hit_share": ("prefix cache hits, %", 100.0),
-    "preemptions": ("preemptions", 1.0),
+    "preemptions": ("preemptions", 1.0), "paused": ("requests paused", 1.0),
+    "step_ms": ("ms a step", 1.0), "accepted_tokens": ("tokens a step with drafts", 1.0),
+    "accepted_share": ("drafts accepted, %", 100.0),
 }  # fmt: skip
 """Names of the statistics of a server, and what they are multiplied by on the screen."""
 _MODELLED = {
@@ -211,13 +213,15 @@ def _show_load(load: ServingLoad, lacks: Mapping[str, tuple[Move, ...]]) -> None
         )
     elif "kv-block-shortage" in lacks:
         say("KV blocks run short [kv-block-shortage]: requests that run are put back.")
-    elif load.limit is not None:
+    elif load.limit is not None and "waiting" in load.means:
         say(f"All {load.limit} requests that may run at once do [running-limit], and others wait.")
+    elif load.limit is not None:
+        say(f"All {load.limit} requests that may run at once do [running-limit].")
     elif load.waits_though_free:
         say("Requests wait though KV blocks are free.")
     elif load.peaks.get("waiting", 0) > 0:
         say("Requests wait in some of the samples.")
-    else:
+    elif "waiting" in load.means:
         say("No request waits.")
 
 

@@ -140,16 +140,12 @@ def archive(path: Path) -> str:
 def is_log(path: Path) -> bool:
     """True if a file is none of a profiler but text, as a log is."""
     try:
-        if (
-            not path.is_file()
-            or classify(path) is not None
-            or path.suffix in {".csv", ".db", ".json", ".sqlite", ".sqlite3"}
-        ):
-            return False
-        if archive(path):
+        if not path.is_file() or classify(path) is not None or archive(path):
             return False
         with path.open("rb") as file:
             head = file.read(_HEAD)
+        if path.suffix in {".csv", ".db", ".json", ".sqlite", ".sqlite3"}:
+            return b'"numActiveRequests"' in head  # statistics of TensorRT-LLM
         return head.count(0) * 20 <= len(head)  # a few zeros stand where a program was killed
     except OSError:
         return False

@@ -13,7 +13,16 @@ from recommender.diagnosis.known_faults import MOST_TEXT, read_faults
 from recommender.diagnosis.log_programs import owner_of, server_of
 from recommender.diagnosis.logs import read_log
 from recommender.diagnosis.message_moves import MessageMoves
-from recommender.diagnosis.pressures import Move, as_numbers, lacks_of, moves_against, running_limits
+from recommender.diagnosis.pressures import (
+    Move,
+    as_numbers,
+    draft_lengths,
+    is_prefix_cache_off,
+    lacks_of,
+    limit_name,
+    moves_against,
+    running_limits,
+)
 from recommender.diagnosis.serving import LoadSamples
 from recommender.diagnosis.size_bounds import size_bounds
 
@@ -28,8 +37,10 @@ if TYPE_CHECKING:
 
 KV_SHORT = "kv-block-shortage"
 RUNNING_LIMIT = "running-limit"
-CONSERVATIVE = "conservative-scheduler"
-DRAFTS, PREFILL = "drafts-rejected", "prefill-blocks-decode"
+CONSERVATIVE, WAITS = "conservative-scheduler", "waits-though-free"
+DRAFTS, PREFILL, NO_PREFIXES = "drafts-rejected", "prefill-blocks-decode", "prefix-cache-off"
+_RESERVES = ("sglang", "tensorrt-llm")
+"""Servers that keep cache free for what running requests may still generate, as a setting says."""
 FREE_KV = "free_kv_block_share"
 _SERVING = frozenset({"inference", "decode", "prefill", "serving"})
 
@@ -138,7 +149,9 @@ def answer_log(
     reading = read_log(log, patterns, samples)
     given = dict(reading.arguments) | samples.arguments
     load = samples.load(_least_free(graph))
-    load = None if load is None else load.with_limit(running_limits(load.engine, given))
+    if load is not None:
+        load = load.with_limit(running_limits(load.engine, given))
+        load = load.with_drafts(*draft_lengths(load.engine, given))
     server = server_of(reading.programs) or (load.engine if load is not None else "")
     program = owner_of(reading.programs) or server
     strategies = (item for item in all_of(graph, Strategy) if item.kind != FactKind.CLAIMED)
@@ -151,9 +164,10 @@ def answer_log(
     numbers = told | added
     if load is not None:
         lacks += _lacks_of_load(load, is_short=KV_SHORT in lacks, is_out=bool(lacks))
+        lacks += [NO_PREFIXES] * is_prefix_cache_off(program, given)
         numbers |= load.numbers
         if RUNNING_LIMIT in lacks:
-            given |= {"max_num_seqs": str(load.limit), "max_running_requests": str(load.limit)}
+            given |= {limit_name(load.engine): str(load.limit)}
     against = {lack: tuple(moves_against(lack, program, given, numbers)) for lack in dict.fromkeys(lacks)}
     return LogAnswer(
         reading=reading,
@@ -235,8 +249,9 @@ def _lacks_of_load(load: ServingLoad, *, is_short: bool, is_out: bool) -> list[s
         return [KV_SHORT, *found]
     if load.limit is not None and not is_out:
         return [RUNNING_LIMIT, *found]
-    is_careful = load.engine == "sglang" and load.waits_though_free and not is_out
-    return [CONSERVATIVE, *found] if is_careful else found
+    if load.waits_though_free and not is_out:
+        return [CONSERVATIVE if load.engine in _RESERVES else WAITS, *found]
+    return found
 
 
 def _largest_block(reading: LogReading) -> tuple[str, int, int] | None:

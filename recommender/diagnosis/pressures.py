@@ -23,6 +23,9 @@ from kg.terms.setting_registry import registry, softwares
 _TABLE = "settings/pressures.yaml"
 _GIVEN = re.compile(r"(?<![\w.])['\"]?([\w.]++)['\"]?\s*+[=:]\s*+('[^']*+'|\"[^\"]*+\"|-?[\w.]++)")
 _FLAG = re.compile(r"(?<!\S)--([A-Za-z][\w.-]*+)[=\s]\s*+('[^']*+'|\"[^\"]*+\"|-?[^\s-]\S*+)")
+REQUESTS = "requests at once"
+_LEAST_GAIN = 1.05
+"""What a move brings at least to be told: less is 1.0 on the screen."""
 _LEAST_FLAGS = 2
 """Flags of a command: an advice names one."""
 _GIB = {
@@ -49,7 +52,8 @@ class Move(JsonNoun):
         condition: When it applies; empty for always.
         value: How far, as the numbers of the log give it; empty if they do not tell.
         suffices: Whether it does by itself; None if the numbers do not tell.
-        brings: How many times as many requests then run at once; None if the numbers do not tell.
+        brings: How many times as much of ``unit`` it brings at most; None if the numbers do not tell.
+        unit: Requests at once, or tokens a second.
     """
 
     key: str
@@ -60,6 +64,7 @@ class Move(JsonNoun):
     value: str = ""
     suffices: bool | None = None
     brings: float | None = field(default=None, metadata=in_json(digits=3))
+    unit: str = REQUESTS
 
     @property
     def text(self) -> str:
@@ -69,7 +74,7 @@ class Move(JsonNoun):
         text = f"{self.key} {(self.value if is_direction else '') or self.to}"
         if self.current:
             text += f" {'than' if is_direction and not self.value else 'in place of'} {self.current}{origin}"
-        text += "" if self.brings is None else f": up to {self.brings:.1f}x as many requests at once"
+        text += "" if self.brings is None else f": up to {self.brings:.2g}x as many {self.unit}"
         return text + {None: "", True: ": enough by itself", False: ": not enough alone"}[self.suffices]
 
 
@@ -153,7 +158,8 @@ def moves_against(
                 condition=entry.get("if", ""),
                 value="" if value is None else in_digits(value),
                 suffices=None if enough is None else enough >= 1,
-                brings=brings if brings is not None and brings > 1 else None,
+                brings=brings if brings is not None and brings >= _LEAST_GAIN else None,
+                unit=_table()["units"].get(lack, REQUESTS),
             )
         )
     return moves
@@ -208,10 +214,29 @@ def in_digits(value: float) -> str:
     return f"{value:.12g}"
 
 
+def limit_name(engine: str) -> str:
+    """The setting that bounds the running requests of a server."""
+    return str(_table()["limits"][engine][0])
+
+
 def running_limits(engine: str, given: Mapping[str, str]) -> list[float]:
     """Limits of running requests: the one that a server tells, else those that it takes by itself."""
     name, *usual = _table()["limits"].get(engine, [""])
     return [float(given[name])] if given.get(name, "").isdigit() else usual
+
+
+def draft_lengths(engine: str, given: Mapping[str, str]) -> list[float | None]:
+    """How many tokens a server drafts at once: as it tells, and by itself; None where unknown."""
+    names = _table()["drafts"].get(engine, [])
+    told = [given.get(name, "") for name in names]
+    usual = [default_of(engine, f"--{name.replace('_', '-')}")[0] for name in names]
+    return [next((float(text) for text in texts if text.isdigit()), None) for texts in (told, usual)]
+
+
+def is_prefix_cache_off(program: str, given: Mapping[str, str]) -> bool:
+    """Whether a server tells that it keeps no prefix of a prompt for the next."""
+    marks: Mapping[str, str] = _table()["unset"].get(home_of(program), {})
+    return any(given.get(name, "").lower() == text.lower() for name, text in marks.items())
 
 
 def telling_patterns() -> list[str]:

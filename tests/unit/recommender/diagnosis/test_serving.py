@@ -1,4 +1,4 @@
-"""The load of servers: lines and metrics in the form that vLLM and SGLang document."""
+"""The load of servers: lines and metrics in the form that their programs write."""
 
 import pytest
 
@@ -97,3 +97,70 @@ def test_requests_that_stand_at_a_number_while_others_wait_are_bounded_by_it() -
         load = read(others)
         assert load is not None
         assert load.limit is None
+
+
+STEP = (
+    "[TRT-LLM] [I] [_torch][RANK 0] iter = {}, global_rank = 0, rank = 0, num_scheduled_requests = 64, kv_cache_util = 0.3, "
+    "currank_total_requests = 4/4, host_step_time = {}ms, prev_device_step_time = N/A, "
+    "timestamp = x, states = {{'num_ctx_requests': 1, 'num_ctx_tokens': {}, 'num_generation_tokens': 63}}\n"
+)
+
+
+def test_steps_of_tensorrt_llm_are_weighed_by_their_time() -> None:
+    few = read("".join(STEP.format(n, 20, 0) for n in range(9)) + STEP.format(9, 100, 8000))
+    assert few is not None
+    assert few.decode_rates is None  # 28 ms a step beside 20
+    many = read("".join(STEP.format(n, *((20, 0) if n % 2 else (100, 8000))) for n in range(10)))
+    assert many is not None
+    assert many.decode_rates == pytest.approx((1e3 / 60, 50))
+    assert many.numbers["prefill_slows"] == pytest.approx(3)
+    assert many.with_limit([64.0]).limit == 64
+    assert many.with_limit([128.0]).limit is None  # its lines tell of none that waits
+
+
+def test_iterations_as_json_are_samples() -> None:
+    one = (
+        '{"numActiveRequests":70,"numQueuedRequests":5,"maxBatchSizeRuntime":64,'
+        '"kvCacheStats":{"maxNumBlocks":100,"usedNumBlocks":40},"inflightBatchingStats":{"numScheduledRequests":64}}'
+    )
+    load = read(f"[{one},{one},{one[:40]}")
+    assert load is not None
+    assert (load.engine, load.samples, load.limit) == ("tensorrt-llm", 2, 64)
+    assert load.means == {"running": 64, "waiting": 11, "kv_share": 0.4}  # active ones in no step wait too
+
+
+@pytest.mark.parametrize(
+    ("page", "engine", "limits", "limit", "short"),
+    [
+        ("num_requests_running{m=\"a\"} 200\nnum_requests_waiting 8\nnpu_cache_usage_perc 0.3\n", "mindie", [200.0], 200, 0),
+        ("num_requests_running 90\nnum_requests_waiting 8\nnpu_cache_usage_perc 0.99\n", "mindie", [200.0], None, 1),
+        ("llamacpp:requests_processing 4\nllamacpp:requests_deferred 9\n", "llama.cpp", [], 4, 0),
+        ("trtllm_num_requests_running 9\ntrtllm_num_paused_requests 2\n", "tensorrt-llm", [], None, 1),
+    ],
+)  # fmt: skip
+def test_pages_of_other_servers(page: str, engine: str, limits: list[float], limit: int | None, short: float) -> None:  # fmt: skip
+    load = read(page)
+    assert load is not None
+    load = load.with_limit(limits)
+    assert (load.engine, load.limit, load.short_share) == (engine, limit, short)
+
+
+def test_tokens_a_step_tell_what_each_draft_brings() -> None:
+    line = SGLANG.replace("cuda graph", "accept len: 1.42, accept rate: 0.24, cuda graph")
+    load = read(line.format(8, 0.5, 400.0, 0))
+    assert load is not None
+    assert load.with_drafts(None, None).accepted == ()
+    drafted = load.with_drafts(5, None)
+    assert sum(drafted.accepted) == pytest.approx(0.42, abs=1e-3)
+    assert drafted.accepted[1] == pytest.approx(drafted.accepted[0] ** 2)
+    assert drafted.useful_drafts == 2
+    assert drafted.numbers["fewer_drafts_gain"] > 1
+
+
+def test_prompts_between_lines_of_decoding_block_it() -> None:
+    prefill = "[t] Prefill batch, #new-seq: 1, #new-token: 8192, #cached-token: 2048, token usage: 0.40, #running-req: 8, #queue-req: 0, \n"
+    busy, calm = prefill + SGLANG.format(8, 0.5, 80.0, 0), SGLANG.format(8, 0.5, 400.0, 0)
+    load = read((busy + calm) * 2)
+    assert load is not None
+    assert load.decode_rates == (10, 50)
+    assert load.means["prefix_hit_share"] == pytest.approx(0.2)
