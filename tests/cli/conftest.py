@@ -3,21 +3,42 @@
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import chdir, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from unittest.mock import patch
 
 import pytest
 
 import cli.main
+from benchmarks.kinds.command_line import CommandLine
+from cli.options import command_text
+from cli.text.language import use_language
 from recommender.workspace.workspace import Workspace
 from tests.samples.toy_cases import case_line
 from tools.recording.forker import Forker
+
+QUESTIONS = frozenset(
+    {
+        "recommend",
+        "check",
+        "size",
+        "estimate",
+        "predict",
+        "similar",
+        "support",
+        "diagnose",
+        "explain",
+        "kb list",
+    }
+)
+"""Commands that only read: asked of the shipped workspace, they are run in this process, which has it open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +118,7 @@ def run(
     shipped_path: Path,
     forker: Forker,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Run:
+) -> Iterator[Run]:
     """Runs a command line on the shipped workspace or another, and sees that no traceback comes out."""
     held, streams = [_held(shipped_path)], tmp_path_factory.mktemp("streams")
     files = {"stdin": os.devnull, "stdout": str(streams / "out"), "stderr": str(streams / "err")}
@@ -121,6 +142,8 @@ def run(
                 timeout=120,
             )
             ran = Ran(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+        elif workspace is None and _is_question(words):
+            ran = _run_here(asked, words, surroundings, folder or Path.cwd())
         else:
             place = str(folder or Path.cwd())
             end = forker.ask({"folder": place, "arguments": words, "environment": surroundings, **files})
@@ -132,7 +155,32 @@ def run(
         assert held[-1] == held[-2], f"{words} writes to the workspace that tests share"
         return ran
 
-    return call
+    with CommandLine(shipped_path, shipped_path.parent / "cache", budget_s=120) as asked:
+        yield call
+
+
+def _is_question(words: list[str]) -> bool:
+    verb = words[4:] if words[2] == "--lang" else words[2:]
+    return bool(QUESTIONS & {*verb[:1], " ".join(verb[:2])}) and "--help" not in words
+
+
+def _run_here(line: CommandLine, words: list[str], environment: Mapping[str, str], folder: Path) -> Ran:
+    """Run a question in this process, with its environment and folder, and leave no trace of them."""
+    before = signal.getsignal(signal.SIGINT)
+    with (
+        patch.dict(os.environ, environment, clear=True),
+        chdir(folder),
+        Path(os.devnull).open() as nothing,
+        patch.object(sys, "stdin", nothing),
+    ):
+        try:
+            done = line.run(words)
+        finally:
+            command_text.cache_clear()
+            use_language("en")
+            signal.signal(signal.SIGINT, before)
+    assert done.code >= 0, done.err
+    return Ran(code=done.code, out=done.out, err=done.err)
 
 
 def _held(workspace: Path) -> tuple[bool, int]:

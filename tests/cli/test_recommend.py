@@ -125,13 +125,6 @@ def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> N
     assert "Why: tunegraph explain " in ran.err
 
 
-def test_a_bare_910_is_taken_as_910a_and_the_output_says_so(run: Any) -> None:
-    ran = run("recommend", *TRAINING, "--hardware", "Ascend 910", "-k", 1, "--json")
-    assert ran.code == 0
-    assert ran.json["problem"]["hardware"] == "ascend-910a"
-    assert "Ascend 910 is taken as Ascend 910A" in ran.json["notes"]
-
-
 @pytest.mark.parametrize(
     ("options", "says", "hint"),
     [
@@ -163,12 +156,6 @@ def test_an_unknown_name_is_answered_with_the_nearest(
     assert (ran.code, ran.out) == (2, "")
     assert says in ran.fault
     assert hint in ran.err
-
-
-def test_far_from_everything_it_abstains(run: Any) -> None:
-    ran = run("recommend", "--op", "arg_min", "--hardware", "h100-sxm", "--objective", "energy")
-    assert (ran.code, ran.out) == (3, "")
-    assert "no case of arg_min decided by energy is known" in ran.fault
 
 
 def _content(kind: str) -> bytes:

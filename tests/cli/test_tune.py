@@ -98,6 +98,7 @@ def test_a_dry_run_starts_nothing_and_shows_every_start(tune: Any, place: Path, 
     assert not (empty_path / "tunes").exists()
 
 
+@pytest.mark.long
 def test_one_of_several_servers_is_tuned_and_the_others_are_left_out(tune: Any, place: Path) -> None:
     two = "vllm serve /m/a --port 18993 > a.log 2>&1 &\nX=1 vllm serve /m/b --max-num-seqs 4 --enforce-eager &\nwait\n"
     (place / "serve.sh").write_text(two)
@@ -208,6 +209,7 @@ def box(place: Path) -> Path:
     return fake_docker.install(place / "bin")
 
 
+@pytest.mark.long
 def test_a_container_is_marked_by_a_label_and_ended(tune: Any, place: Path, box: Path) -> None:
     (box / "1.json").write_text('{"labels": ["theirs=1"], "port": "1", "pid": 1, "rm": false}')
     ran = tune("box.sh", *LOAD, "--change", "--enforce-eager=", "--write", "tuned.sh", "--json")
@@ -313,6 +315,7 @@ def test_ctrl_c_leaves_no_process_and_says_the_best(place: Path, empty_path: Pat
     assert engines(place) == []
 
 
+@pytest.mark.long
 def test_what_was_killed_goes_on_and_leaves_nothing_behind(tune: Any, place: Path, empty_path: Path) -> None:
     process = _begin(place, empty_path)
     _started(place, empty_path, 3)

@@ -30,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--warm", action="store_true", help="import all modules of the project before")
+    parser.add_argument("--warm", action="store_true", help="import all modules and read large tables before")
     is_warm = parser.parse_args().warm
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -38,6 +38,8 @@ def main() -> None:
     for name in (*WARM, *(modules_of(sys.modules["cli"].__path__[0]) if is_warm else ())):
         with suppress(ImportError):
             importlib.import_module(name)
+    if is_warm:
+        _read_tables()
     gc.freeze()
     if threading.active_count() > 1 or len(list(Path("/proc/self/task").glob("*"))) > 1:
         raise SystemExit("a library started a thread when it was imported: a fork would hang; see WARM")
@@ -61,6 +63,19 @@ def modules_of(cli: str) -> list[str]:
     own = ("kg", "embeddings", "ingest", "recommender", "cli")
     found = [path.relative_to(tree).with_suffix("") for name in own for path in (tree / name).rglob("*.py")]
     return ["rich.table", *(".".join(path.parts) for path in found if path.name != "__init__")]
+
+
+def _read_tables() -> None:
+    """Read the tables of settings and of the cost model, so that no child reads them again."""
+    from kg.terms.parts import part_of
+    from kg.terms.purposes import purpose
+    from kg.terms.setting_registry import softwares
+    from recommender.cost_model.operators.kinds import shipped
+
+    for software in softwares():
+        part_of("--max-num-seqs", software=software)
+    purpose("--max-num-seqs")
+    shipped()
 
 
 def _become(request: dict[str, Any]) -> None:
