@@ -21,6 +21,7 @@ from ingest.questions.bounds import (
 )
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.releases import plain_release, release_of_image
+from ingest.questions.training_methods import read_methods
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Hardware, Problem, Workload, WorkloadKind
 from kg.nouns.release import release_order
@@ -254,6 +255,8 @@ class _Reader:
                 stage = PHASE_OF_WORD[phase_assumed]
                 self.notes.append(f"no phase given: {phase_assumed} is assumed")
             kind, name = stage.kind, stage.activity
+            if kind is WorkloadKind.TRAINING:
+                traits = Settings(read_methods(traits))
             if not name:
                 raise InputError(f"phase {phase} needs --op")
         precision = self._precision(model, kind)

@@ -50,6 +50,9 @@ _OF_DIFFUSION = {"huawei": "mindspeed-mm"}
 _OF_ADAPTERS = "llama-factory"
 """What trains adapters where the usual program has no setting for them: of the programs whose default they
 are, the one with most official recipes. A choice, and said."""
+_OF_REWARDS = "verl"
+"""What samples answers and trains on their rewards: of such programs the one with most official recipes, on
+GPUs and on Ascend. A choice, and said."""
 POOLED = frozenset({"embedding", "reranking"})
 """Tasks of encoders that the servers of language models serve too: supported models of vLLM and vLLM Ascend,
 pooling."""
@@ -117,6 +120,8 @@ def running_framework(
     usual = by_id.get(_OF_DIFFUSION.get(vendor, ""), usual) if denoises else usual
     if trains and usual is not None and _has_adapters(problem) and spelt("lora_rank", usual.id) is None:
         usual = by_id.get(_OF_ADAPTERS, usual)
+    if trains and problem.workload.traits.get("rewards") is True:
+        usual = by_id.get(_OF_REWARDS, usual)
     stated = [by_id[name] for name in problem.software if name in by_id]
     named = [item for item in stated if not (item.is_server if trains else item.only_trains)]
     if stated and not named:

@@ -32,6 +32,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "offload": ("none", "optimizer", "activations", "parameters"),
         "optimizer_kind": ("adam", "adam_8bit", "adafactor", "sgd", "lion", "muon"),
         "loss_kind": ("inplace", "float32", "chunked"),
+        "objective_kind": ("tokens", "dpo", "pairs", "kto"),
         "precision": PRECISIONS,
         "precision_attention": ("same", *PRECISIONS),
         "precision_mlp": ("same", *PRECISIONS),
@@ -53,7 +54,7 @@ TRAINING: Mapping[str, float | str] = MappingProxyType(
         "expert_imbalance": 1.0, "recompute": "none", "offload": "none", "precision": "bf16",
         "samples_per_s_loaded": 0, "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "layout": "native", "lora_rank": 0, "frozen_bits": 16,
-        "optimizer_kind": "adam",
+        "optimizer_kind": "adam", "objective_kind": "tokens",
         "loss_kind": "inplace", "pure_bf16": 0, "autocast": 0, "etp": 0, "recompute_layers": 0,
     }
 )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
+from recommender.cost_model.facts.physics import physics_by_place
 from recommender.cost_model.settings.plans import (
     CHOICES,
     FOUR_BIT,
@@ -69,6 +70,12 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
     else:
         rule(ep == 1, "expert parallel needs a model with experts")
     return s
+
+
+def pass_tokens(s: Columns) -> Floats:
+    """Tokens of a micro-batch on one device: a sample of a paired objective is two sequences."""
+    read = physics_by_place("sequences", s["objective_kind"])
+    return np.asarray(s["micro_batch"] * s["seq_len"] * read / s["context_parallel"])
 
 
 def stage_layers(model: ModelSizes, s: Columns) -> Floats:

@@ -108,6 +108,5 @@ def parts_of(model: ModelSizes, phase: str, s: Columns, *, ascend: bool = True) 
     if phase != "training" and inference.feeds_forward(model, phase):
         return networks.served_memory_parts(model, s)
     if phase == "training":
-        tokens = s["micro_batch"] * s["seq_len"] / s["context_parallel"]
-        return training_memory.memory_parts(model, s, tokens, ascend=ascend)
+        return training_memory.memory_parts(model, s, layouts.pass_tokens(s), ascend=ascend)
     return serving_memory.memory_parts(model, s, s["batch"], ascend=ascend)

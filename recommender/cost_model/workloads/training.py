@@ -13,14 +13,20 @@ from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, physics_by_place
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
 from recommender.cost_model.workloads.block import BlockWork, forward, stream_us
 from recommender.cost_model.workloads.energy import power_w
-from recommender.cost_model.workloads.layouts import complete_columns, shares, stage_layers, trained
+from recommender.cost_model.workloads.layouts import (
+    complete_columns,
+    pass_tokens,
+    shares,
+    stage_layers,
+    trained,
+)
 from recommender.cost_model.workloads.networks import convolutions_us, trained_memory_parts
 from recommender.cost_model.workloads.products import products_us
 from recommender.cost_model.workloads.steps import Steps
@@ -69,21 +75,23 @@ def training_step(
         )
     )
     chunks, micro, length = s["virtual_stages"], s["micro_batch"], s["seq_len"]
-    tokens = micro * length / cp
+    read, frozen = (physics_by_place(name, s["objective_kind"]) for name in ("sequences", "frozen_passes"))
+    tokens = pass_tokens(s)
     work = forward(
         operators,
         device,
         model,
         tokens=tokens,
-        sequences=micro,
+        sequences=micro * read,
         length=length,
         settings=s,
         attention_parts=cp,
     )
-    cube, vector, kernels, redo = _passes(work, s, recomputed(model, s))
+    cube, vector, kernels, redo = _passes(work, s, recomputed(model, s), frozen)
     back = _products_back(s)
     vector = vector + adapters_us(device, model, tokens, s, redo)
     kernels = kernels + adapter_kernels(model, s, redo)
+    redo = redo + frozen
 
     activation = tokens * model.hidden * 2
     gathered = 2 * collective_us(network, operators, "all_reduce", activation, tp, np.ones_like(tp))
@@ -96,7 +104,7 @@ def training_step(
     ring_hidden = np.minimum(ring, work.attention_us * (1 + PHYSICS["attention_backward"]))
 
     layers = stage_layers(model, s)
-    head = _head(operators, device, model, tokens, s) * (1 + back)
+    head = _head(operators, device, model, tokens, s) * (1 + back + frozen)
     head_flops = 2 * tokens * model.hidden * model.vocabulary / tp
     count = s["global_batch"] / (micro * dp)
     stage_cube, stage_vector = layers * cube + head, layers * vector
@@ -107,10 +115,9 @@ def training_step(
     launched = np.where(graph, 0.0, layers * kernels * PHYSICS["training_host_us"])
     stage_device = stage_cube + stage_vector + stage_wire
     host = np.maximum(launched - stage_device, 0.0)
-    stage = stage_device + host
-    bubble = (pp - 1) / chunks * stage
+    bubble = (pp - 1) / chunks * (stage_device + host)
 
-    wire, wire_hidden = _gradients(operators, network, model, s, stage_cube * 2 / 3, count)
+    wire, wire_hidden = _gradients(operators, network, model, s, stage_cube * 2 / 3, count, 2 + frozen)
     update = _update(device, model, s)
     swap, swap_hidden = _offload(device, network, model, s, tokens, stage_cube, layers)
 
@@ -131,15 +138,23 @@ def training_step(
     behind = count * layers * (cover + ring_hidden) + wire_hidden
     split["communication_exposed"] = split["communication_exposed"] + PHYSICS["overlap_tax"] * behind
     hidden = behind + count * swap_hidden
-    flops = count * (1 + back) * (layers * work.flops + head_flops / np.maximum(pp, 1))
+    flops = count * (1 + back + frozen) * (layers * work.flops + head_flops / np.maximum(pp, 1))
     memory = memory_parts(model, s, tokens, ascend=device.ascend)
-    return _finish(
-        device, s, split, hidden, devices, flops, memory, "tokens", s["global_batch"] * length, factor=factor
-    )
+    work_done = s["global_batch"] * length * read
+    return _finish(device, s, split, hidden, devices, flops, memory, "tokens", work_done, factor=factor)
 
 
-def _passes(work: BlockWork, s: Columns, share: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Matrix time, vector time and kernels of all passes of a block, and the forward passes repeated."""
+def _passes(
+    work: BlockWork, s: Columns, share: Floats, frozen: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Matrix time, vector time and kernels of all passes of a block, and the forward passes repeated.
+
+    Args:
+        work: Of one forward pass.
+        s: Settings.
+        share: Of the blocks, those that are computed again.
+        frozen: Forward passes that no backward pass follows, such as those of a reference.
+    """
     again = s["recompute"]
     full, selective, products = (
         again == CHOICES["recompute"].index(name) for name in ("full", "selective", "products")
@@ -150,12 +165,12 @@ def _passes(work: BlockWork, s: Columns, share: Floats) -> tuple[Floats, Floats,
     redo = share * np.where(full, 1.0, np.where(products, 0.5, 0.0))
     redo_vector = np.where(full | products, share, np.where(selective, 0.5, 0.0))
     back = _products_back(s)
-    cube = (work.cube_us + work.experts_us) * (1 + back + redo)
-    cube = cube + work.attention_us * (1 + PHYSICS["attention_backward"] + redo_attention)
+    cube = (work.cube_us + work.experts_us) * (1 + back + redo + frozen)
+    cube = cube + work.attention_us * (1 + PHYSICS["attention_backward"] + redo_attention + frozen)
     return (
         cube,
-        work.vector_us * (1 + PHYSICS["backward_products"] + redo_vector),
-        work.kernels * (1 + back + redo),
+        work.vector_us * (1 + PHYSICS["backward_products"] + redo_vector + frozen),
+        work.kernels * (1 + back + redo + frozen),
         redo,
     )
 
@@ -188,18 +203,24 @@ def _head(operators: Operators, device: Device, model: ModelSizes, tokens: Float
 
 
 def _gradients(
-    operators: Operators, network: Network, model: ModelSizes, s: Columns, backward_us: Floats, count: Floats
+    operators: Operators,
+    network: Network,
+    model: ModelSizes,
+    s: Columns,
+    backward_us: Floats,
+    count: Floats,
+    passes: Floats,
 ) -> tuple[Floats, Floats]:
-    """Exposed and hidden time to add up gradients and gather weights."""
+    """Exposed and hidden time to add up gradients, and to gather weights for so many passes."""
     tp, dp, cp = s["tensor_parallel"], s["data_parallel"], s["context_parallel"]
     dense, routed = trained(model, s)
     group = dp * cp
     total = collective_us(network, operators, "all_reduce", dense * 2, group, tp)
     if model.experts:
         total = total + collective_us(network, operators, "all_reduce", routed * 2, expert_copies(s), tp)
-    # ZeRO 3 gathers weights in forward and backward pass of every micro-batch and scatters gradients once
+    # ZeRO 3 gathers weights in every pass of every micro-batch and scatters gradients once
     gather = collective_us(network, operators, "all_gather", sum(shares(model, s)) * 2 / group, group, tp)
-    total = np.where(s["zero_stage"] >= 3, 2 * count * gather + total / 2, total)
+    total = np.where(s["zero_stage"] >= 3, passes * count * gather + total / 2, total)
     room = np.where(s["zero_stage"] >= 3, count, 1.0) * PHYSICS["overlap"] * backward_us
     hidden = np.where(s["overlap_gradients"] > 0, np.minimum(total, room), 0.0)
     return total - hidden, hidden
@@ -306,7 +327,9 @@ def _by_layers(
     host = np.maximum(launched - compute - vector, 0.0)
     flops = 3 * model.flops_per_sample * samples
     s = {**s, "tensor_parallel": np.ones_like(samples), "expert_parallel": np.ones_like(samples)}
-    wire, hidden = _gradients(operators, network, model, s, compute / count * 2 / 3, count)
+    wire, hidden = _gradients(
+        operators, network, model, s, compute / count * 2 / 3, count, np.full_like(count, 2.0)
+    )
     split = {
         "compute": compute, "memory": vector + _update(device, model, s),
         "communication_exposed": wire + PHYSICS["overlap_tax"] * hidden, "scheduling": np.zeros_like(wire),

@@ -126,8 +126,10 @@ def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool 
         (pure | (s["autocast"] > 0)) & (count <= 1), np.maximum(gradients - activations, 0.0), gradients
     )
     # offloaded states take the gradients along where replicas share them (ZeRO-Offload)
+    # a frozen reference is a second copy; where adapters are trained it is the model without them
+    reference = (physics_by_place("frozen_passes", s["objective_kind"]) > 0) & (s["lora_rank"] == 0)
     return {
-        "weights": _weights(model, s, ranks),
+        "weights": _weights(model, s, ranks) * (1 + reference),
         "gradients": np.where(of_host | (of_optimizer & (zero >= 2)), 0.0, gradients),
         "optimizer": np.where(of_host | of_optimizer, 0.0, states),
         "activations": activations,

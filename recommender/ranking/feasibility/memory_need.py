@@ -40,7 +40,7 @@ _DECIDING = frozenset(
         "virtual_stages", "zero_stage", "micro_batch", "global_batch", "seq_len", "sequence_parallel",
         "flash_attention", "fused_ops", "recompute", "offload", "precision", "batch", "input_len",
         "output_len", "chunk", "kv_host_share", "speculative_tokens", "lora_rank", "frozen_bits",
-        "optimizer_kind", "loss_kind", "pure_bf16",
+        "optimizer_kind", "loss_kind", "objective_kind", "pure_bf16",
     }
 )  # fmt: skip
 """Settings of the cost model that decide about memory."""

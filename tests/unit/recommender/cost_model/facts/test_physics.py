@@ -50,6 +50,8 @@ def test_groups_have_the_order_of_their_choices() -> None:
         ("state_bytes", "optimizer_kind"),
         ("narrow_state_bytes", "optimizer_kind"),
         ("logit_bytes", "loss_kind"),
+        ("sequences", "objective_kind"),
+        ("frozen_passes", "objective_kind"),
     ):
         assert tuple(physics_of(group)) == CHOICES[choice]
     assert list(physics_by_place("logit_bytes", np.array([2.0, 0.0]))) == [4.0, 6.0]

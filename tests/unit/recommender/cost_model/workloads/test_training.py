@@ -38,6 +38,14 @@ def test_recomputation_trades_time_for_memory() -> None:
     assert steps.memory_bytes["activations"][1] < steps.memory_bytes["activations"][0]
 
 
+def test_a_frozen_pass_is_half_a_backward_pass_and_a_pair_is_two_sequences() -> None:
+    kinds = ("tokens", "pairs", "dpo", "kto")
+    one, pair, dpo, kto = train(*({"objective_kind": kind} for kind in kinds)).throughput
+    assert pair == pytest.approx(one, rel=0.05)  # of twice the tokens in twice the time
+    assert dpo / pair == pytest.approx(3 / 4, rel=0.1)
+    assert kto / one == pytest.approx(3 / 6, rel=0.1)
+
+
 def test_fusing_and_overlapping_never_slow_a_step() -> None:
     slow = train({"fused_ops": 0}, {"flash_attention": 0}, {"fused_optimizer": 0}, {"overlap_gradients": 0})
     assert np.all(slow.time_s > train({}).time_s)

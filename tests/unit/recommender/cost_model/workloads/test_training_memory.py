@@ -84,6 +84,15 @@ def test_recomputation_keeps_less_the_more_it_repeats() -> None:
     assert kept[0] > 1.5 * kept[1] > 1.5 * kept[2]
 
 
+def test_a_reference_is_a_second_copy_of_the_weights_unless_adapters_are_trained() -> None:
+    plain, paired, judged = (parts(objective_kind=kind) for kind in ("tokens", "pairs", "dpo"))
+    assert judged["weights"] == 2 * plain["weights"] == 2 * paired["weights"]
+    assert judged["activations"] == paired["activations"] == pytest.approx(2 * plain["activations"])
+    assert judged["gradients"] == plain["gradients"]
+    adapted = [parts(objective_kind=kind, lora_rank=8)["weights"] for kind in ("tokens", "dpo")]
+    assert adapted[0] == adapted[1]
+
+
 def test_four_bit_weights_beside_adapters_take_a_third() -> None:
     wide = parts(devices=1, lora_rank=16, recompute="full")
     narrow = parts(devices=1, lora_rank=16, recompute="full", frozen_bits=4)

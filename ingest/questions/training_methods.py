@@ -1,0 +1,34 @@
+"""How a model is trained, in one word of the field: ``method=qlora`` or ``method="dpo lora"``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from kg.errors import InputError
+from kg.terms.meanings import table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kg.nouns.values import Value
+
+NAMES = frozenset({"method", "training_method", "finetuning_type", "finetuning", "peft", "rlhf_type"})
+"""Traits that name a method."""
+
+
+def read_methods(traits: Mapping[str, Value]) -> dict[str, Value]:
+    """The traits, with what words of training methods state in the place of the words; stated ones win.
+
+    Raises:
+        InputError: A word names no method that is known.
+    """
+    known, found = table("meanings")["methods"], dict(traits)
+    for name in sorted(NAMES & {*traits}):
+        for word in re.findall(r"[a-z]+", str(found.pop(name)).lower()):
+            if word not in known:
+                raise InputError(
+                    f"trait: {name}: no training method named {word!r}", hint=f"known: {', '.join(known)}"
+                )
+            found = {**known[word], **found}
+    return found
