@@ -43,7 +43,11 @@ METRICS: dict[str, Metric] = dict(
             Better.LOWER,
         ),
         *_named(" ".join(f"ttft_{end} tpot_{end}" for end in PERCENTILES), Dimension.TIME, Better.LOWER),
-        *_named("throughput bandwidth compute_rate energy_efficiency", Dimension.RATE, Better.HIGHER),
+        *_named(
+            "throughput prefill_throughput decode_throughput bandwidth compute_rate energy_efficiency",
+            Dimension.RATE,
+            Better.HIGHER,
+        ),
         *_named("energy", Dimension.ENERGY, Better.LOWER),
         *_named("carbon", Dimension.MASS, Better.LOWER),
         *_named("power", Dimension.POWER, Better.LOWER),

@@ -274,6 +274,17 @@ def test_what_only_measurements_know_starts_as_the_best_of_them_ran(
         }
         for micro, seconds in ((1, 18.0), (2, 16.0), (4, 17.0))
     ]
+    rows += [
+        {
+            "task": {"kind": "serving", "op": "serve", "model": "qwen3-8b", "shape": {"output_len": 96}},
+            "hardware": {"name": "a processor of mine"},
+            "software": {"llama.cpp": ""},
+            "config": {"threads": threads, "no_kv_offload": 0},
+            "outcome": {"metric": "decode_throughput", "unit": "tokens/s", "value": rate},
+            "source": {"title": "made by hand"},
+        }
+        for threads, rate in ((4, 12.6), (8, 14.1), (16, 11.0))
+    ]
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     question: dict[str, object] = {
@@ -282,6 +293,15 @@ def test_what_only_measurements_know_starts_as_the_best_of_them_ran(
     with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
         workspace.ingest(path)
         answer = workspace.recommend(question, 3)
+        laptop = workspace.recommend(
+            {"model": "qwen3-8b", "phase": "serving", "hardware": "a processor of mine"}, 3
+        ).plan
+    assert laptop is not None  # neither program nor length is stated
+    assert {plain_key(name): value for name, value in laptop.start.configuration.items()} == {
+        "threads": 8,
+        "kv_offload": True,
+    }
+    assert (laptop.start.expected[0].metric, laptop.start.expected[0].value) == ("decode_throughput", 14.1)
     assert answer.plan is not None
     started = answer.plan.start.configuration
     assert (started["micro_batch_size"], started["own_knob"]) == (2, "fast")

@@ -38,6 +38,8 @@ MEASURED_SO = "measured: "
 _WHOLE = 1000
 """Number from which it is told without decimals."""
 _LOADS = frozenset({"concurrency", "max_concurrency"})
+_FORMAT = "weights"
+"""Trait that says what a file of weights calls its number format, which a question need not state."""
 _DESCRIBED = frozenset({"framework", "engine", "backend", "server"})
 """Names of a configuration that say what ran, and set nothing."""
 
@@ -49,6 +51,7 @@ class ExactRun:
     Attributes:
         configuration: It, as it was stated.
         layout: How it divides the work.
+        metric: What was measured.
         value: Median of its measurements, of all devices.
         unit: Of that.
         low: Lower end of the 90 % interval of that.
@@ -60,6 +63,7 @@ class ExactRun:
 
     configuration: Configuration
     layout: ParallelLayout
+    metric: str
     value: float
     unit: str
     low: float
@@ -121,7 +125,12 @@ class AskedWork:
             and row.trust is not Trust.LOW
             and lengths_of(self.phase, work.shape) == lengths_of(self.phase, self.sizes)
             and (measured is None or asked is None or measured == asked)
-            and all(name in _LOADS or self.traits.get(name) == value for name, value in work.traits.items())
+            and all(
+                name in _LOADS
+                or self.traits.get(name) == value
+                or (name == _FORMAT and name not in self.traits)
+                for name, value in work.traits.items()
+            )
         )
 
 
@@ -161,7 +170,9 @@ def exact_runs(
                 together[trial.configuration.digest, load].append(
                     _Timed(trial=trial, value=value, load=load, layout=layout)
                 )
-    found = [_run(same, reader.source(same[0].trial.source_id)) for same in together.values()]
+    found = [
+        _run(same, objective.metric, reader.source(same[0].trial.source_id)) for same in together.values()
+    ]
     return sorted(found, key=lambda run: run.value, reverse=objective.better is Better.HIGHER)
 
 
@@ -206,7 +217,9 @@ def words_of(
             continue
         meaning = meaning_of(name, program)
         if is_usable(name):
-            words[name] = value
+            positive = name.removeprefix("no_")
+            is_turned = positive != name and release is not None and is_usable(positive)
+            words.update({positive: not value} if is_turned else {name: value})
         elif meaning is not None and (found := spelt(meaning.fact, program, value=meaning.says(value))):
             words[found[0].key] = found[1]
     return Settings(words)
@@ -250,7 +263,7 @@ def _compared(trial: Trial) -> Iterator[Trial]:
         )
 
 
-def _run(same: Sequence[_Timed], source: str) -> ExactRun:
+def _run(same: Sequence[_Timed], metric: str, source: str) -> ExactRun:
     """The measurements of one configuration as one."""
     values = [one.value for one in same]
     first, middle, measured = same[0], statistics.median(values), same[0].trial.measurement
@@ -268,6 +281,7 @@ def _run(same: Sequence[_Timed], source: str) -> ExactRun:
     return ExactRun(
         configuration=first.trial.configuration,
         layout=first.layout,
+        metric=metric,
         value=middle,
         unit=symbol,
         low=middle - NORMAL_90 * error,

@@ -20,10 +20,10 @@ from recommender.ranking.measured.runs import RunReader
 from recommender.ranking.model_traits import ModelTraits, is_same_network
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Limit, Problem
-    from kg.rows.trial_rows import ProblemRow
+    from kg.rows.trial_rows import ProblemRow, Trial
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
@@ -139,19 +139,29 @@ class NearRuns:
 
     def lengths(self, problem: Problem) -> Mapping[str, float]:
         """The lengths that most own runs of the model on the device had; empty where there are none."""
-        asked, counted = problem.workload, Counter[tuple[tuple[str, float], ...]]()
-        for row in self._known.get(asked.model or "", ()):
-            known = self._reader.problem(row) if row.hardware == problem.hardware.name else None
-            if known is None or known.workload.kind is not asked.kind or row.trust is Trust.LOW:
-                continue
+        counted = Counter[tuple[tuple[str, float], ...]]()
+        for known, trials in self._own_runs(problem):
             shape = sizes_of_shape(known.workload.shape)
             sizes = [
                 (name, shape[name]) for name in ("input_len", "output_len", "seq_len") if shape.get(name)
             ]
-            sources = (self._reader.source(trial.source_id) for trial in self._reader.trials(row))
-            if sizes and (number := sum("://" not in source for source in sources)):
-                counted[tuple(sizes)] += number
+            counted[tuple(sizes)] += len(trials) if sizes else 0
         return dict(counted.most_common(1)[0][0]) if counted else {}
+
+    def program(self, problem: Problem) -> str:
+        """What ran most own runs of the model on the device; empty where there are none."""
+        ran = ((known, trial) for known, trials in self._own_runs(problem) for trial in trials)
+        counted = Counter(self._reader.engine(known, trial) for known, trial in ran)
+        return counted.most_common(1)[0][0] if counted else ""
+
+    def _own_runs(self, problem: Problem) -> Iterator[tuple[Problem, list[Trial]]]:
+        """Known problems of the model on the device, with the cases whose source has no published address."""
+        for row in self._known.get(problem.workload.model or "", ()):
+            known = self._reader.problem(row) if row.hardware == problem.hardware.name else None
+            if known is None or known.workload.kind is not problem.workload.kind or row.trust is Trust.LOW:
+                continue
+            trials = self._reader.trials(row)
+            yield known, [one for one in trials if "://" not in self._reader.source(one.source_id)]
 
     def own_steps(self) -> list[MeasuredStep]:
         """The runs of whoever asks beside their physics: those whose source has no published address."""

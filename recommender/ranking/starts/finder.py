@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, NoEvidenceError
+from kg.nouns.entities import Better, Objective
 from kg.nouns.framework import Framework
+from kg.nouns.values import Settings
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder
@@ -138,7 +140,8 @@ class StartFinder:
         refuse_unmodelled(problem, self.frameworks, published, fit.words if fit else "")
         framework = running_framework(problem, vendor, model.architecture if model else "", self.frameworks)
         if framework is None:
-            return None
+            own = self._runs.program(problem) if self._runs and not problem.software else ""
+            return self.situation(replace(problem, software=Settings({own: ""}))) if own else None
         facts = question_facts(problem, self._tree, model)
         if facts.get("phase") == "serving":  # one server for both, unless something else is stated
             facts.setdefault("role", "mixed")
@@ -237,10 +240,15 @@ class StartFinder:
 
     def _pinned(self, draft: StartDraft) -> list[ExactRun]:
         """The measurements of exactly this question, best first."""
-        asked = asked_work(draft.situation, draft.question)
-        runs = self._runs if asked is not None else None
-        problem = draft.situation.problem
-        return runs.exactly(asked, problem.objective, problem.limits) if runs and asked else []
+        problem, runs = draft.situation.problem, self._runs
+        if runs is None:
+            return []
+        asked = asked_work(draft.situation, draft.question, runs.lengths(problem))
+        found = runs.exactly(asked, problem.objective, problem.limits)
+        if found or problem.objective.metric != "throughput" or draft.situation.is_training:
+            return found
+        of_phase = Objective(metric="decode_throughput", better=Better.HIGHER)
+        return runs.exactly(asked, of_phase, problem.limits)
 
     def _kept(
         self, modelled: Starts, pinned: Sequence[ExactRun], screen: Screen, sizes: Mapping[str, Value]

@@ -15,7 +15,7 @@ from recommender.ranking.starts.layout_flags import layout_settings
 from recommender.ranking.starts.writing import with_current
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kg.nouns.layout import ParallelLayout
     from kg.nouns.values import Value
@@ -27,24 +27,25 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.starts import Starts
 
 
-def asked_work(situation: StartSituation, question: Question | None) -> AskedWork | None:
-    """What a measurement must agree with; None where the number of devices is open.
+def asked_work(
+    situation: StartSituation, question: Question | None, lengths: Mapping[str, float]
+) -> AskedWork:
+    """What a measurement must agree with.
 
     Args:
         situation: What is asked.
         question: What layouts are priced by, with lengths that are assumed; None where they have no price.
+        lengths: Of the user's own runs.
     """
     problem = situation.problem
-    count = question.machine.count if question is not None else situation.devices
-    if not count:
-        return None
+    count = question.machine.count if question is not None else situation.devices or 1
     return AskedWork(
         model=situation.model.id,
         device=question.machine.device.id if question is not None else problem.hardware.name,
         count=count,
         phase="training" if situation.is_training else "serving",
         engine=situation.framework.id,
-        sizes={**problem.workload.shape, **(question.settings if question is not None else {})},
+        sizes={**lengths, **problem.workload.shape, **(question.settings if question is not None else {})},
         traits=problem.workload.traits,
         precision=problem.workload.precision or "",
         load=situation.at_once,
@@ -76,7 +77,7 @@ def with_own_number(modelled: Starts, measured: Sequence[ExactRun]) -> Starts:
         return modelled
     others = [text for text in modelled.first.because if not text.startswith(MEASURED_SO)]
     first = replace(modelled.first, because=(run.said, *others))
-    return replace(modelled, first=_measured(first, run, situation.problem.objective.metric))
+    return replace(modelled, first=_measured(first, run))
 
 
 def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen: Screen) -> Starts:
@@ -99,14 +100,13 @@ def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen
         own = [item for item in own if item.name not in first.configuration]
         first = replace(first, settings=(*first.settings, *own))
     known = {run.layout: run for run in reversed(pinned)}
-    metric = modelled.situation.problem.objective.metric
     beside = [one for one in (modelled.first, *modelled.alternatives) if one.layout != best.layout]
     return replace(
         kept,
         situation=modelled.situation,
-        first=_measured(first, best, metric),
+        first=_measured(first, best),
         alternatives=tuple(
-            _measured(one, known[one.layout], metric) if one.layout in known else one
+            _measured(one, known[one.layout]) if one.layout in known else one
             for one in beside
             if one.fits is not False
         ),
@@ -114,10 +114,10 @@ def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen
     )
 
 
-def _measured(start: StartConfiguration, run: ExactRun, metric: str) -> StartConfiguration:
+def _measured(start: StartConfiguration, run: ExactRun) -> StartConfiguration:
     """A start with its own measurement in the place of its price."""
     value = ExpectedValue(
-        metric=metric,
+        metric=run.metric,
         unit=run.unit,
         value=run.value,
         low=run.low,
@@ -128,5 +128,5 @@ def _measured(start: StartConfiguration, run: ExactRun, metric: str) -> StartCon
         replace(value, metric=name, unit=one.unit, value=one.value, low=one.low, high=one.high)
         for name, one in run.limited.items()
     ]
-    others = [item for item in start.expected if item.metric not in {metric, *run.limited}]
+    others = [item for item in start.expected if item.metric not in {run.metric, *run.limited}]
     return replace(start, expected=(value, *beside, *others))
