@@ -84,15 +84,15 @@ def read_user_settings(path: Path) -> UserSettings:
     Raises:
         InputError: It cannot be read, is no TOML, or has a key or a value that means nothing; with the line.
     """
-    import tomllib  # only who has a file waits for it
+    from kg.nouns.values import load_toml  # only who has a file waits for it
 
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8 text'}") from None
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content = load_toml(text)
+    except ValueError as error:
         raise InputError(
             f"{path}: {_place(str(error), text)}", hint="expected lines such as count = 8"
         ) from None

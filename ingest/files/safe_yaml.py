@@ -6,6 +6,7 @@ size is therefore computed from the parser's events, and a document that is too 
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ MAXIMUM_BYTES = 4 << 20
 MAXIMUM_VALUES = 200_000
 """Values of a document after its aliases are written out."""
 MAXIMUM_DEPTH = 30
+_TOO_LONG = re.compile(r"[-+]?(?:0x[\da-fA-F_]{40,}|0b[01_]{160,}|\d[\d_:]{40,})")
+"""A number that no float holds a hundred of; some Python cannot print."""
 
 LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -92,6 +95,8 @@ def check_yaml(text: str) -> None:
                 raise ContentError(f"line {_line(event)}: a value that holds itself")
         elif isinstance(event, yaml.ScalarEvent):
             anchor, size = event.anchor, 1
+            if event.implicit[0] and _TOO_LONG.fullmatch(event.value):
+                raise ContentError(f"line {_line(event)}: a number of {len(event.value)} digits")
         else:
             continue
         if anchor is not None:

@@ -21,6 +21,8 @@ DIGEST_LENGTH = 24
 
 MOST_DIGITS = 18
 """Of a whole number: what fits 64 bits."""
+MOST_TOML = 20_000
+"""Letters of a text in TOML: its reader takes a second for a key so long, four for one twice as long."""
 MOST_DEPTH = 64
 """Objects and lists in each other; a choice."""
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -44,6 +46,22 @@ def load_json(text: str | bytes) -> Any:
     """
     try:
         return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """What a text in TOML says.
+
+    Raises:
+        ValueError: It is none, nests deeper than it can be read, or is longer than any that is meant.
+    """
+    import tomllib  # only who has a file waits for it
+
+    if len(text) > MOST_TOML:
+        raise ValueError(f"longer than {MOST_TOML:,} letters")
+    try:
+        return tomllib.loads(text)
     except RecursionError:
         raise ValueError("nested too deep") from None
 

@@ -154,8 +154,7 @@ def keep_run(
                  "shown": round(item.shown, 4), "setting": item.is_setting, "level": item.level}
                 for (node, rank), item in evidence.items()
             ],
-        },
-        ensure_ascii=False,
+        }
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     before = path.read_text(encoding="utf-8").splitlines()[1 - LAST :] if path.exists() else []

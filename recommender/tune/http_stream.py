@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kg.errors import InputError, TuningError
+from kg.nouns.values import load_json
 from recommender.measuring.masking import MASK
 from recommender.measuring.outcome import CancelledError
 
@@ -153,7 +154,7 @@ def get_json(address: Address, path: str, content: object = None, *, timeout_s: 
     """
     text = answer_of(address, path, content, timeout_s=timeout_s, cancel=cancel)
     try:
-        return json.loads(text)
+        return load_json(text)
     except ValueError:
         raise AnswerError(f"{path}: its answer is no JSON: {text[:80]!r}") from None
 

@@ -8,7 +8,6 @@ it was due. Closed loop: so many users, each of whom sends the next request when
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import random
 import re
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import data
 from kg.errors import InputError
+from kg.nouns.values import load_json
 from recommender.measuring.outcome import CancelledError
 from recommender.tune.http_stream import Address, AnswerError, lines_of
 
@@ -329,7 +329,7 @@ class _Client:
         try:
             async with asyncio.timeout(_ANSWER_S):
                 await self._read(record, body)
-        except (AnswerError, OSError, ValueError) as fault:
+        except (AnswerError, OSError, ValueError, TypeError, OverflowError) as fault:
             record.error = str(fault) or type(fault).__name__
         if not record.error and record.first is None:
             record.error = "it answered without a token"
@@ -342,7 +342,8 @@ class _Client:
                 continue
             if '"error"' in line[:16]:
                 record.error = line[5:].strip()[:200]
-            elif '"usage":{' in line.replace(" ", "") and (usage := json.loads(line[5:]).get("usage")):
+            elif '"usage":{' in line.replace(" ", ""):
+                usage = _usage(line[5:])
                 record.tokens = int(usage.get("completion_tokens") or record.tokens)
                 record.prompt_tokens = int(usage.get("prompt_tokens") or 0)
             if '"choices":[]' not in line:
@@ -352,3 +353,9 @@ class _Client:
 
     def _now(self) -> float:
         return time.perf_counter() - self._began
+
+
+def _usage(text: str) -> Mapping[str, Any]:
+    content = load_json(text)
+    found = content.get("usage") if isinstance(content, dict) else None
+    return found if isinstance(found, dict) else {}

@@ -97,7 +97,7 @@ def read_events(folder: Path) -> list[Mapping[str, Any]]:
     path = folder / JOURNAL
     found: list[Mapping[str, Any]] = []
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_bytes().split(b"\n")[:-1]:
             event = load_json(line)
             found.append({**event, "event": str(event["event"])})
         if found[0]["format"] != FORMAT:

@@ -45,6 +45,7 @@ COMMANDS = [
     f"recommend {PROBLEM}",
     "recommend --from-command serve.sh --hardware ascend-910b3 --count 4 --write tuned.sh",
     "check serve.sh --hardware ascend-910b3",
+    "tune serve.sh --hardware ascend-910b3 --count 4 --dry-run --budget 2evaluations",
     f"estimate {PROBLEM}",
     f"predict {PROBLEM}",
     "similar --op gemm --shape M=64 --shape N=64 --shape K=64 --hardware a100-sxm-80gb",

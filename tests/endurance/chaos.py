@@ -2,7 +2,8 @@
 
 A small workspace with cases, knowledge, versions, an import, an A/B test and a calibration is treated badly:
 commands that write are killed with signal 9 at random moments; files are flipped and cut; parts are replaced by
-older copies; the first lines of an export are imported; files cannot grow or may not be written; clocks jump.
+older copies; the first lines of an export are imported; files cannot grow or may not be written; the disk is
+full; clocks jump.
 After each, readers, the next writer and doctor say what they see; ``crowd`` has many processes at once.
 
     python -m tests.endurance.chaos [--kills 1000] [--flips 500] [--prefixes 200] [--quick] [--seed 1]
@@ -25,12 +26,19 @@ from benchmarks import harness
 from benchmarks.protocols.processes import children_import_from_here
 from tests.endurance.disorder import places
 from tests.endurance.disorder.children import run
-from tests.endurance.disorder.conditions import clock_jumps, no_permission, no_room
+from tests.endurance.disorder.conditions import clock_jumps, full_disk, no_permission, no_room
 from tests.endurance.disorder.damage import flip_often, import_prefixes, restore_parts
 from tests.endurance.disorder.kills import kill_often
 
-LONG: dict[str, float] = {"kills": 1000, "flips": 500, "prefixes": 200, "parts": 60, "tight": 100}
-QUICK: dict[str, float] = {"kills": 20, "flips": 20, "prefixes": 8, "parts": 6, "tight": 9}
+LONG: dict[str, float] = {
+    "kills": 1000,
+    "flips": 500,
+    "prefixes": 200,
+    "parts": 60,
+    "tight": 100,
+    "full": 100,
+}
+QUICK: dict[str, float] = {"kills": 20, "flips": 20, "prefixes": 8, "parts": 6, "tight": 9, "full": 9}
 
 
 def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, object]:
@@ -62,9 +70,11 @@ def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, obje
     timed("prefixes", prefixes := import_prefixes(place, int(amounts["prefixes"]), rng, say))
     timed("parts", older := restore_parts(place, int(amounts["parts"]), rng, say))
     timed("no_room", tight := no_room(place, int(amounts["tight"]), rng, say))
+    timed("full_disk", full := full_disk(place, int(amounts["full"]), rng, say))
     timed("no_permission", still := no_permission(place, say))
     timed("clocks", clocks := clock_jumps(place, say))
-    damages, conditions = (flips, prefixes, older), (tight, still, clocks)
+    damages = (flips, prefixes, older)
+    conditions = [item for item in (tight, full, still, clocks) if item is not None]
     return {
         "silent": kills.torn
         + kills.unlike
@@ -72,14 +82,16 @@ def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, obje
         + sum(x.torn for x in conditions),
         "rows_lost": kills.rows_lost,
         "broken": kills.broken,
-        "tracebacks": sum(x.tracebacks for x in (*damages, *conditions)),
+        "tracebacks": sum(x.tracebacks for x in damages) + sum(x.tracebacks for x in conditions),
         "share_told": flips.share_told,
         **{name: _plain(part) for name, part in parts.items()},
     }
 
 
-def _plain(part: object) -> dict[str, object]:
-    """The figures of a part; counters as what they count."""
+def _plain(part: object) -> dict[str, object] | None:
+    """The figures of a part, counters as what they count; None of one that could not be done."""
+    if part is None:
+        return None
     found = {item.name: getattr(part, item.name) for item in fields(part)}  # type: ignore[arg-type]  # a dataclass
     return {name: dict(value) if isinstance(value, Counter) else value for name, value in found.items()}
 

@@ -104,7 +104,7 @@ def number_in(value: Scalar) -> float | None:
         return None
     try:
         found = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return found if math.isfinite(found) else None
 

@@ -156,4 +156,4 @@ def _ratios(described: Mapping[str, object]) -> dict[int, int]:
     if not isinstance(ratios, list) or not isinstance(layers, int):
         return {}
     counted: Sequence[object] = ratios[:layers]
-    return {ratio: counted.count(ratio) for ratio in set(counted) if isinstance(ratio, int) and ratio > 1}
+    return dict(Counter(ratio for ratio in counted if isinstance(ratio, int) and ratio > 1))

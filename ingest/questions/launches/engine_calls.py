@@ -15,6 +15,9 @@ from kg.terms.setting_registry import registry, softwares
 
 _VERSION = r"v?(\d+(?:\.\d+)+\w*)"
 _MOST_LETTERS = 100_000
+_MOST_DEPTH = 100
+"""Nodes of a program in each other; a deeper one cannot be printed again."""
+_NO_LITERAL = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +58,9 @@ def read_calls(text: str) -> list[EngineCall]:
         return []
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except _NO_LITERAL:
+        return []
+    if _depth(tree) > _MOST_DEPTH:
         return []
     constants = dict(_constants(tree))
     environment = {name: value for name, value, _ in set_variables(tree)}
@@ -108,8 +113,8 @@ def logged_arguments(text: str) -> list[ShellCommand]:
     found = []
     for signs in program_signs().values():
         for mark in signs.logs:
-            for match in re.finditer(re.escape(mark), text):
-                line = text[match.end() : match.end() + _MOST_LETTERS].partition("\n")[0]
+            for match in re.finditer(rf"{re.escape(mark)}([^\n]{{0,{_MOST_LETTERS}}})", text):
+                line = match[1]
                 values = _printed(line)
                 if line.startswith("("):  # all that it has
                     values = _without_defaults(values, signs.id)
@@ -147,7 +152,7 @@ def _printed(line: str) -> dict[str, object]:
                 values = {item.arg: ast.literal_eval(item.value) for item in node.keywords if item.arg}
                 return {name: value for name, value in values.items() if value not in (None, False)}
             content = ast.literal_eval(node)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except _NO_LITERAL:
             continue
         return {str(name): value for name, value in content.items()} if isinstance(content, dict) else {}
     return {}
@@ -180,8 +185,15 @@ def _literal(node: ast.expr, constants: Mapping[str, ast.expr]) -> object:
     named = constants.get(node.id, node) if isinstance(node, ast.Name) else node
     try:
         return ast.literal_eval(named)
-    except (ValueError, RecursionError):
+    except _NO_LITERAL:
         return f"{UNKNOWN}{ast.unparse(node)[:60]}{UNKNOWN}"
+
+
+def _depth(tree: ast.AST) -> int:
+    deepest, level = 0, [tree]
+    while level:
+        deepest, level = deepest + 1, [inner for node in level for inner in ast.iter_child_nodes(node)]
+    return deepest
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

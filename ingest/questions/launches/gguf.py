@@ -6,6 +6,7 @@ keys, then each key as a text, the number of its type and its value, little endi
 
 from __future__ import annotations
 
+import os
 import struct
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 MAGIC = b"GGUF"
 MOST_KEYS = 100_000
 MOST_TEXT = 1 << 20
-"""Bytes of a text, and keys of a header, above which a file is broken."""
+MOST_BYTES = 16 << 20
+"""Keys of a header, bytes of a text in it and of all before the tokens, above which a file is broken."""
 TOKENS = "tokenizer.ggml.tokens"
 
 _TEXT, _ARRAY = 8, 9
@@ -77,7 +79,8 @@ def read_gguf(path: Path) -> LaunchFacts:
         if isinstance(key, int) and isinstance(rope, int):
             described["qk_nope_head_dim"] = key - rope
     content = {"model_type": kind, "_name_or_path": keys.get("general.name"), **described}
-    if (form := _FILE_TYPES.get(int(str(keys.get("general.file_type", -1))))) is not None:
+    kept = keys.get("general.file_type")
+    if isinstance(kept, int) and (form := _FILE_TYPES.get(kept)) is not None:
         content["dtype"] = form
     return config_facts(content, path.name)
 
@@ -98,6 +101,9 @@ def _header(stream: BinaryIO) -> dict[str, object]:
         found[name] = length
         if name == TOKENS:
             break  # the sizes stand before them
+        if inner in _NUMBERS:
+            stream.seek(min(length, MOST_BYTES) * struct.calcsize(f"<{_NUMBERS[inner]}"), os.SEEK_CUR)
+            continue
         for _ in range(min(length, MOST_TEXT)):
             _value(stream, inner)
     return found
@@ -115,6 +121,6 @@ def _value(stream: BinaryIO, kind: int) -> object:
 
 def _text(stream: BinaryIO) -> str:
     (length,) = struct.unpack("<Q", stream.read(8))
-    if length > MOST_TEXT:
-        raise ValueError(f"a text of {length} bytes")
+    if length > MOST_TEXT or stream.tell() > MOST_BYTES:
+        raise ValueError(f"a text of {length} bytes at byte {stream.tell()}")
     return stream.read(length).decode("utf-8")

@@ -46,6 +46,8 @@ _SHELL_TEXT = re.compile(r"-[a-z]*c")
 _RUNNERS = frozenset({"eval", "ssh", "tmux", "screen", "su", "system"})
 """Commands that run a text of a shell in one of their words."""
 _MOST_NESTED = 3
+_MOST_INSIDE = 20_000
+"""Commands of all texts that shells of a text run: one in a variable may be run often."""
 _MOST_LAUNCHES = 200
 """Of a text, 2 ms each; a choice."""
 MOST_WORDS = 4_000
@@ -245,6 +247,7 @@ def _started(
     form: LaunchForm,
     *,
     depth: int = 0,
+    inside: list[int] | None = None,
 ) -> tuple[list[Launch], list[str]]:
     """The launches among commands, also in the texts that their shells run.
 
@@ -254,6 +257,7 @@ def _started(
     found: list[Launch] = []
     unknown: list[UnknownStart] = []
     notes = list(script.notes)
+    inside = [] if inside is None else inside  # commands of each text that was read
     installed: list[str] = []
     for number, command in enumerate(commands):
         if len(found) >= _MOST_LAUNCHES:
@@ -262,11 +266,12 @@ def _started(
         words, names = command.words, [word.rstrip("/").rpartition("/")[2] for word in command.words]
         environment = reaching(words, names, command.environment)
         inner_place = place_of_text(words, names)
-        if inner_place is not None and depth < _MOST_NESTED:
+        if inner_place is not None and depth < _MOST_NESTED and sum(inside) <= _MOST_INSIDE:
             inner = read_script(words[inner_place], environment)
+            inside.append(len(inner.commands))
             image = command.image or next((word for word in words if release_of_image(word)), "")
             under = [replace(one, image=image) for one in inner.commands]
-            deeper, more = _started(under, inner, place, beside, form, depth=depth + 1)
+            deeper, more = _started(under, inner, place, beside, form, depth=depth + 1, inside=inside)
             found += [replace(one, command=command, path=(number, *one.path)) for one in deeper]
             notes += more if deeper else []
             continue

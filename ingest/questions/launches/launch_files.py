@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 
 from ingest.files.content import ContentError
@@ -11,6 +10,7 @@ from ingest.questions.launches.program import POSITIONAL, StartedProgram
 from ingest.questions.launches.script import UNKNOWN
 from kg.errors import InputError
 from kg.nouns.situation import STAYS
+from kg.nouns.values import load_toml
 
 Beside = Callable[[str], str | None]
 """The text of a file by the name that a launch gives it; None where it is not there."""
@@ -86,8 +86,8 @@ def file_contents(
         text = beside(name) if UNKNOWN not in name and name not in read else None
         try:
             is_toml = name.endswith(".toml")
-            content = None if text is None else tomllib.loads(text) if is_toml else load_yaml(text.encode())
-        except (ContentError, tomllib.TOMLDecodeError) as error:
+            content = None if text is None else load_toml(text) if is_toml else load_yaml(text.encode())
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{name}: {error}") from None
         if isinstance(content, dict):
             read[name] = content

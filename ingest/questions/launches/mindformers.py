@@ -36,6 +36,8 @@ _EXPERTS: Mapping[str, str] = MappingProxyType(
 _SETTINGS = ("parallel_config", "recompute_config", "runner_config")
 """Sections whose values are settings; those of ``model_config`` that are no sizes are not."""
 
+MOST_FACTOR = 100
+"""Of the width; what is above it, or no number, is a mistake."""
 _PARALLEL = ("data_parallel", "model_parallel", "pipeline_stage", "context_parallel")
 
 
@@ -114,7 +116,7 @@ def _width(model: Mapping[str, object]) -> int | None:
     if not isinstance(hidden, int) or not isinstance(multiple, int) or multiple < 1:
         return None
     wide = 4 * hidden
-    if isinstance(factor, int | float):
+    if isinstance(factor, int | float) and 0 < factor < MOST_FACTOR:
         wide = int((factor + 0.01) * wide)
     return -(-int(2 * wide / 3) // multiple) * multiple
 

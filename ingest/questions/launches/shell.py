@@ -23,7 +23,11 @@ _REDIRECTION = re.compile(r"\d*[<>]+&?\s*[^\s;|&]*")
 
 _MOST_STATEMENTS = 20_000
 _MOST_LETTERS = 100_000
-"""Of one word: variables that double each other end here."""
+"""Of one word, and of what is searched for its end."""
+_MOST_FILLED = 2_000_000
+"""Letters and words that variables, arrays and environments bring in a script: doubling ends here."""
+_MOST_NESTED = 20
+"""Defaults in each other."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)
@@ -75,6 +79,7 @@ class _Reader:
         self.notes: list[str] = []
         self.branches = 0
         self.end = 0
+        self.room, self.depth = _MOST_FILLED, 0
 
     def script(self) -> Script:
         commands: list[ShellCommand] = []
@@ -87,6 +92,8 @@ class _Reader:
                 commands.append(command)
         else:
             self.notes.append(f"only the first {_MOST_STATEMENTS} commands were read")
+        if self.room < 0:
+            self.notes.append(f"its variables were filled in up to {_MOST_FILLED} letters")
         if self.branches:
             self.notes.append("conditions and loops were not followed: what is set last in the text counts")
         return Script(
@@ -124,7 +131,9 @@ class _Reader:
             for word in words[1:]:
                 self.variables.pop(word, None)
             return None
-        shared = {name: self.variables[name] for name in self.exported if name in self.variables}
+        exported = self.exported if self.room >= 0 else ()
+        shared = {name: self.variables[name] for name in exported if name in self.variables}
+        self.room -= len(shared)
         return ShellCommand(
             words=tuple(words),
             line=bisect_left(self.line_ends, start) + 1,
@@ -290,7 +299,12 @@ class _Reader:
         return found
 
     def _expansion(self) -> list[str]:
-        """The values of the ``$...`` at the present place."""
+        """The values of the ``$...`` at the present place, while there is room for them."""
+        values = self._expanded()
+        self.room -= sum(map(len, values)) + len(values)
+        return values if self.room >= 0 else [f"{UNKNOWN}more than {_MOST_FILLED} letters{UNKNOWN}"]
+
+    def _expanded(self) -> list[str]:
         text, start = self.text, self.at
         if text.startswith("$(", start) or text[start] == "`":
             inside = self._substitution() if text[start] == "$" else self._inside("`", "`")
@@ -366,9 +380,14 @@ class _Reader:
 
     def _filled(self, text: str) -> str:
         """A default, with its own variables filled in."""
+        if self.depth == _MOST_NESTED:
+            return f"{UNKNOWN}{text[:40]}{UNKNOWN}"
         inner = _Reader(f'"{text}"', {})
         inner.variables, inner.arrays, inner.used = self.variables, self.arrays, self.used
-        return " ".join(inner._word())
+        inner.room, inner.depth = self.room, self.depth + 1
+        words = " ".join(inner._word())
+        self.room = inner.room
+        return words
 
     def _value(self, name: str) -> str:
         self.used.add(name)

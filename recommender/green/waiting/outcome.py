@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.values import load_json
 from recommender.green.history import SLOT_S
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class WaitOutcome(JsonNoun):
     def from_line(cls, line: str) -> Self | None:
         """The outcome of a line of the log; None of a damaged one."""
         try:
-            return cls.from_json(json.loads(line))
+            return cls.from_json(load_json(line))
         except ValueError:
             return None
 

@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ Say = Callable[[str], None]
 
 NOBODY = 65534
 """User id without rights, to which root steps down: a read-only folder does not hold root back."""
+DISK_BYTES = 256 << 20
 CLOCKS = (
     datetime(1971, 1, 1, tzinfo=UTC),
     datetime(2262, 1, 1, tzinfo=UTC),
@@ -53,6 +55,29 @@ def no_room(place: Path, number: int, rng: Random, say: Say) -> ConditionFigures
         done = run(_limited, limit, name, place, path)
         _judge(figures, done, place, name, path, f"{name} with files up to {limit} bytes", say)
     clear(path)
+    return figures
+
+
+def full_disk(place: Path, number: int, rng: Random, say: Say) -> ConditionFigures | None:
+    """Let commands fill the disk that a workspace is on, at random writes; None where none can be mounted."""
+    figures, disk = ConditionFigures(), place / "disk"
+    path, filler = disk / "work", disk / "filler"
+    disk.mkdir(exist_ok=True)
+    mounting = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
+    if subprocess.run(mounting, capture_output=True, check=False).returncode:
+        return None
+    try:
+        for turn in range(number):
+            name = RECURRING[turn % len(RECURRING)]
+            _copy(place, name, path)
+            room = round(2 ** rng.uniform(9, 22))
+            with filler.open("wb") as stream:
+                os.posix_fallocate(stream.fileno(), 0, shutil.disk_usage(disk).free - room)
+            done = run(act, name, place, path)
+            filler.unlink()
+            _judge(figures, done, place, name, path, f"{name} with {room} bytes left", say)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
     return figures
 
 

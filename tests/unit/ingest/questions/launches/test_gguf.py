@@ -88,3 +88,15 @@ def test_what_is_no_header_of_a_transformer_is_bad_input(tmp_path: Path, content
 def test_a_file_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         read_gguf(tmp_path / "m.gguf")
+
+
+def test_a_format_that_is_no_number_is_none_and_numbers_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    content = header({"general.file_type": "abc", **named("wolf", {**SIZES})})
+    scores = text("scores") + struct.pack("<IIQ", 9, 10, 1000) + bytes(8000)
+    count = struct.unpack("<Q", content[16:24])[0] + 1
+    path.write_bytes(content[:16] + struct.pack("<Q", count) + scores + content[24:])
+    told = read_gguf(path).question
+    assert "precision" not in told
+    assert isinstance(told["sizes"], dict)
+    assert told["sizes"]["vocabulary_size"] == 151936
