@@ -34,6 +34,7 @@ def ingest(
         bool, typer.Option("--keep-going", help="End with 0 although rows were bad.")
     ] = False,
     hardware: Annotated[str, typer.Option("--hardware", help="Hardware of runs whose files name none.")] = "",
+    model: Annotated[str, typer.Option("--model", help="Model of runs whose files name none.")] = "",
     from_command: Annotated[
         str | None,
         typer.Option("--from-command", help="Script, log or manifest of the launch whose results these are."),
@@ -78,7 +79,7 @@ def ingest(
         trust=Trust(trust) if trust else None,
         again=again,
         source=source,
-        launch=_launch(from_command),
+        launch=_launch(from_command, model),
     )
     stopped: KeyboardInterrupt | None = None
     with _progress(paths) as advance:
@@ -103,14 +104,15 @@ def ingest(
         raise typer.Exit(PARTIAL)
 
 
-def _launch(from_command: str | None) -> dict[str, object] | None:
-    """The question of the launch that was told with the files; None if none was."""
+def _launch(from_command: str | None, model: str) -> dict[str, object] | None:
+    """The question of the launch, and the model, that were told with the files; None if nothing was."""
+    told: dict[str, object] = {"model": model} if model else {}
     if from_command is None:
-        return None
+        return told or None
     from cli.options import facts_at_hand
     from ingest.questions.launches.launch_facts import merge_facts
 
-    return merge_facts(facts_at_hand(from_command=from_command, config_json=None, smi=None))
+    return merge_facts(facts_at_hand(from_command=from_command, config_json=None, smi=None)) | told
 
 
 def _suggest(paths: list[Path]) -> None:

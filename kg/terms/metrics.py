@@ -109,6 +109,8 @@ _ALIASES = {
     "time_per_step": "step_time",
     "time_to_first_token": "ttft",
     "time_per_output_token": "tpot",
+    "inter_token_latency": "tpot",
+    "itl": "tpot",
     "p_core": "throughput",
     "nvml_energy": "energy",
     "nvml_power": "power",

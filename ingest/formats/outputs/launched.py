@@ -32,7 +32,7 @@ def launched(record: Mapping[str, object], records: Records) -> dict[str, object
     if not task.get("model"):
         records.guess(
             "the file names no model, so its rows answer no question about one; "
-            "--from-command SCRIPT tells the launch of the server"
+            "--model NAME or --from-command SCRIPT tells it"
         )
     if not task.get("dtype") and launch.get("precision"):
         task["dtype"] = launch["precision"]

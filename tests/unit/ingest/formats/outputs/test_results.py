@@ -149,6 +149,9 @@ def test_warm_up_steps_are_left_out_and_said(tmp_path: Path, names: NameResolver
     cases, report = taken(tmp_path / name, text, names)
     case = cases["step_time"]
     assert (case.measurement.repeats, case.problem.hardware.count) == (3, 8)
+    assert any("--model NAME" in guess for guess in report.guesses)
+    items = read([tmp_path / name], names, hardware=H100, launch={"model": "qwen3-8b"})
+    assert {one.problem.workload.model for one in items if isinstance(one, Case)} == {"qwen3-8b"}
     assert dict(case.configuration) == {"micro_batch_size": 2}
     assert any("first 1 of 4 steps are left out" in guess for guess in report.guesses)
 
