@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
@@ -194,14 +195,18 @@ def official(
     reasons = {item.strategy: item.because for item in draft.refused}
     if layout is not None and (recipe := page_of(draft, layout.devices)) is not None:
         other = differences(recipe, {plain_key(item.key): item.value for item in settings})
-        said = [*_divided_otherwise(draft, chosen, recipe)] + [
-            f"{key} {value}".strip()
-            + (f" (not here: {reasons[key]})" if reasons.get(key) not in {None, "unknown"} else "")
+        of_it = [
+            (f"{key} {value}".strip(), reason if (reason := reasons.get(key, "")) != "unknown" else "")
             for key, value in other.items()
             if "is the default of" not in reasons.get(key, "")
         ]
+        said = [(text, "") for text in _divided_otherwise(draft, chosen, recipe)] + of_it
         more = f" and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
-        says = f"has other settings: {', '.join(said[:SHOWN])}{more}" if said else "has the same settings"
+        shown = [
+            ", ".join(text for text, _ in group) + (f" (not here: {reason})" if reason else "")
+            for reason, group in groupby(said[:SHOWN], key=lambda one: one[1])
+        ]
+        says = f"has other settings: {', '.join(shown)}{more}" if said else "has the same settings"
         yield f"{OFFICIAL} {says} <{recipe.source.url}>"
 
 

@@ -126,8 +126,6 @@ def written(
     settings += one_queue(situation, layout, settings)
     settings += _whole_sequences(draft, layout, settings)
     settings = list(switched(settings, screen.release()))
-    told = situation.problem.situation
-    named = told.checkpoint or ("" if told.named else situation.model.hub)
     checkpoint = _checkpoint(settings, chosen, draft)
     is_other = any(line.startswith(UNNAMED) for line in checkpoint)
     return StartConfiguration(
@@ -140,9 +138,16 @@ def written(
         needs=(*checkpoint, *beside),
         because=(*because(draft, chosen, runs), *official(draft, chosen, layout, settings)),
         recipes=recipes_behind(draft, chosen),
-        checkpoint="" if is_other else named,
+        checkpoint="" if is_other else _named(situation),
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
+
+
+def _named(situation: StartSituation) -> str:
+    """The model as its command takes it: as told, else its name on the hub unless a variant of it is told."""
+    told, hub = situation.problem.situation, situation.model.hub
+    is_hub = told.named.lower() in {"", hub.rpartition("/")[2].lower()}
+    return told.checkpoint or (hub if is_hub else "")
 
 
 def _with_rollout(
