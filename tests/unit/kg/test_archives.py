@@ -47,6 +47,8 @@ SPARSE = {
         member("../a"),
         member("a/../../b"),
         member("/etc/a"),
+        member("a\\b"),
+        member("c:/a"),
         member("d/" * 2000 + "a"),
         member("link", type=tarfile.SYMTYPE, linkname="/etc/passwd"),
         member("link", type=tarfile.LNKTYPE, linkname="fine"),
@@ -59,7 +61,7 @@ def test_a_hostile_member_is_refused_and_nothing_of_it_written(
 ) -> None:
     packed = tar((member("fine", 2), b"ok"), (hostile, b""))
     with pytest.raises(InputError, match="no plain file below its folder"):
-        list(unpack_tar(packed, tmp_path / "in", lambda name: name, most_bytes=1 << 50))
+        list(unpack_tar(packed, tmp_path / "in", lambda name: name, most_bytes=1 << 20))
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["fine"]
 
 
@@ -93,6 +95,20 @@ def test_a_zip_file_declares_what_it_unpacks_to(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="damaged"):
         unpack_zip(path, tmp_path / "in", most_bytes=1 << 10, most_files=1)
     assert sum(item.stat().st_size for item in (tmp_path / "in").rglob("*")) <= 8
+
+
+@pytest.mark.parametrize(("most_bytes", "most_files"), [(11, 9), (99, 1)])
+def test_a_zip_file_is_bounded_before_anything_is_written(
+    tmp_path: Path, most_bytes: int, most_files: int
+) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a", "123456")
+        archive.writestr("b", "123456")
+    with pytest.raises(InputError, match=r"more than|are taken"):
+        unpack_zip(path, tmp_path / "in", most_bytes=most_bytes, most_files=most_files)
+    assert not (tmp_path / "in").exists()
+    assert unpack_zip(path, tmp_path / "in", most_bytes=12 if most_bytes < 12 else 99, most_files=2) == 2
 
 
 def test_gzip_grows_within_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kg.errors import InputError
-from kg.whole_files import read_start, read_text, write_bytes, write_json, write_text
+from kg.whole_files import read_start, read_text, sync_folder, write_bytes, write_json, write_text
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:
@@ -46,6 +46,13 @@ def test_the_content_is_on_the_disk_before_the_name_is(
     write_bytes(target, b"new")
     [(name, content, was_there)] = synced
     assert (name.startswith(".a."), content, was_there) == (True, b"new", False)
+
+
+def test_a_folder_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    sync_folder(tmp_path)
+    assert synced == [tmp_path.stat().st_ino]
 
 
 def test_a_fault_names_the_file_that_was_given(tmp_path: Path) -> None:

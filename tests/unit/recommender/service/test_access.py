@@ -1,12 +1,13 @@
 """Tokens are read from private files, and a server that others reach has one."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from starlette.requests import Request
 
 from kg.errors import InputError
-from recommender.service.access import Access, host_name, read_token
+from recommender.service.access import MOST_BODY_BYTES, Access, host_name, read_body, read_token
 from recommender.service.problem_details import RefusedError
 
 
@@ -88,3 +89,25 @@ def test_who_may_not_ask_is_refused(headers: dict[str, str | list[str]], status:
         access.check(request(**headers))
     assert refused.value.status == status
     access.check(request(host="LOCALHOST:80", authorization="bearer 0123456789abcdef"))
+
+
+@pytest.mark.parametrize("name", ["token", "Access_Token", "authorization"])
+def test_a_token_in_an_address_is_refused(name: str) -> None:
+    asked = request(host="localhost", authorization="Bearer 0123456789abcdef")
+    asked.scope["query_string"] = f"k=1&{name}=".encode()
+    with pytest.raises(RefusedError) as refused:
+        Access.of("localhost", token=b"0123456789abcdef").check(Request(asked.scope))
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize("declared", ["", str(MOST_BODY_BYTES + 1)])
+def test_a_body_is_bounded_by_what_it_says_and_by_what_comes(declared: str) -> None:
+    left = [b"x" * 400_000] * 3
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": left.pop(), "more_body": bool(left)}
+
+    scope = request(**({"content-length": declared} if declared else {})).scope
+    with pytest.raises(RefusedError) as refused:
+        asyncio.run(read_body(Request(scope, receive)))
+    assert (refused.value.status, len(left)) == (413, 3 if declared else 0)
