@@ -123,7 +123,8 @@ def main() -> None:
         for one in points(drawn[: chosen.rows], known)[0]:
             asked = one.asked
             spread = class_spread(asked.model, asked.machine, asked.phase, asked.engine)
-            row = Row(path.name.partition(".")[0], replace(one.step, spread=spread))
+            key = replace(one.step.key, engine=one.step.key.engine or "unstated")
+            row = Row(path.name.partition(".")[0], replace(one.step, key=key, spread=spread))
             if row.kind == "unlike" or abs(row.step.log_ratio) < UNLIKE:
                 rows.append(row)
     kept, seen = [], defaultdict[object, int](int)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.errors import InputError
-from kg.nouns.entities import Kind, Status, Trust
+from kg.nouns.entities import Kind, Problem, Status, Trust
 from kg.nouns.gain import Gain
 from kg.triples.finders import source_of_problem
+from kg.triples.serialisation import from_graph
+from recommender.cost_model.measured.correction import UNLIKE
 from recommender.ranking.cases.circumstances import circumstances
 from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.reference import CURRENT, reference_of
@@ -21,9 +23,9 @@ from recommender.ranking.change import MEASURED, Change, Support, changes, recom
 from recommender.ranking.paste import plain_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from kg.nouns.entities import Configuration, Measurement, Problem
+    from kg.nouns.entities import Configuration, Measurement
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
     from recommender.calibration.outlook import Outlook
@@ -38,6 +40,11 @@ LEAST = 8
 """Timed configurations from which a table's median stands for what one would run without it; a choice."""
 MEDIAN = "the median configuration of its own table"
 FEW = "the median of the few configurations timed here"
+ALONE = "three times faster than all others, which lie together: see that it computes what it should"
+_RANKED = 64
+"""Configurations of one's own table that are ranked, the best of which are shown; a choice."""
+_FEW_OTHERS = 3
+"""Others from which one is told to be far from them; a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +80,21 @@ class OwnTable:
         rows: By digest of the configuration.
         reference: What gains are told against; None where one configuration alone was timed.
         against: What that is, in words.
+        sizes: What it was timed with, where the question states no sizes; else empty.
     """
 
     rows: Mapping[str, TimedRow]
     reference: TimedRow | None
     against: str
+    sizes: str = ""
+
+    def said_of(self, row: TimedRow) -> tuple[str, ...]:
+        """What a reader must know of a row: the sizes that were taken, and that it is far from all others."""
+        said = (f"timed with {self.sizes}, the only sizes known here",) if self.sizes else ()
+        slower = sorted(one.cost for one in self.rows.values() if one is not row)
+        apart = slower[0] - row.cost if len(slower) >= _FEW_OTHERS else 0.0
+        is_alone = apart > max(UNLIKE, slower[-1] - slower[0]) if apart > 0 else False
+        return (*said, ALONE) if is_alone else said
 
     def gain(self, row: TimedRow) -> Gain | None:
         """Gain of a row with its 90 % interval, which is of no width where no spread is known."""
@@ -88,22 +105,28 @@ class OwnTable:
         return Gain.around(self.reference.cost - row.cost, error)
 
 
-def own_table(problem: Problem, neighbours: Sequence[Neighbour], trials: TrialStore) -> OwnTable | None:
+def own_table(
+    problem: Problem, neighbours: Sequence[Neighbour], trials: TrialStore, sizes_of: Callable[[str], str]
+) -> OwnTable | None:
     """The table of the very problem on the very device; None without one.
 
     Args:
         problem: The question, with the current configuration if there is one.
         neighbours: The known problems that are asked.
         trials: Has the rows.
+        sizes_of: Sizes of a known problem, in words.
     """
+    is_silent = not problem.workload.shape and not problem.workload.model
     own = [
         source.problem
         for source in neighbours
-        if source.same_task
+        if (source.same_task or (is_silent and source.problem.operator == problem.workload.operator))
         and source.problem.hardware == problem.hardware.name
         and source.problem.metric == problem.objective.metric
         and source.problem.count in {None, problem.hardware.count}
     ]
+    if is_silent and len(own) > 1:  # which of them is meant?
+        own = [one for one in own if one.task_id == problem.task_id]
     readings: dict[str, list[Measurement]] = defaultdict(list)
     kinds: dict[str, Kind] = {}
     current = ""
@@ -126,6 +149,7 @@ def own_table(problem: Problem, neighbours: Sequence[Neighbour], trials: TrialSt
         rows=rows,
         reference=rows[current] if current else middle,
         against=CURRENT if current else MEDIAN if len(rows) >= LEAST else FEW,
+        sizes=sizes_of(own[0].id) if is_silent and own[0].task_id != problem.task_id else "",
     )
 
 
@@ -223,7 +247,7 @@ class CaseChooser:
             space: What the configurations must be points of; None for any.
         """
         refused: list[Refusal] = []
-        own = own_table(problem, neighbours, self._ranker.trials)
+        own = own_table(problem, neighbours, self._ranker.trials, self._sizes)
 
         def feasible(_: Problem, configuration: Configuration) -> bool:
             if space is not None and not _is_in(space, configuration):
@@ -232,7 +256,8 @@ class CaseChooser:
             refused.extend(broken)
             return not broken
 
-        ranking = self._ranker.rank(problem, neighbours, CaseQuestion(), k, feasible)
+        among = k if own is None else max(k, min(len(own.rows), _RANKED))
+        ranking = self._ranker.rank(problem, neighbours, CaseQuestion(), among, feasible)
         reference = reference_of(problem, ranking)
         order = [place for place in ranking.order if not _only_failed(ranking, place)]
         if order and not problem.workload.model:  # parameters of another program are no choice beside
@@ -240,6 +265,7 @@ class CaseChooser:
             order = [place for place in order if not names.isdisjoint(ranking.configuration(place))]
         timed = {} if own is None else {at: own.rows.get(ranking.configuration(at).digest) for at in order}
         order.sort(key=lambda at: math.inf if (row := timed.get(at)) is None else row.cost)
+        order = order[:k]
         recommendations = tuple(
             self._recommendation(problem, ranking, place, reference, own) for place in order
         )
@@ -259,6 +285,10 @@ class CaseChooser:
             regret={k: value for k, value in regret.items() if k <= len(recommendations)},
             telling=tuple(recommendations[at].id for at in (first, hopeful) if at is not None),
         )
+
+    def _sizes(self, problem_id: str) -> str:
+        shape = from_graph(self._graph, Problem, problem_id).workload.shape
+        return ", ".join(f"{name}={value}" for name, value in shape.items())
 
     def _recommendation(
         self,
@@ -281,7 +311,8 @@ class CaseChooser:
         title = "configuration of similar cases" if gain else "choice of others"
         timed = None if own is None else own.rows.get(ranking.configuration(place).digest)
         if own is not None and timed is not None:
-            gain, against, title = own.gain(timed), own.against, timed.words
+            gain, against = own.gain(timed), own.against
+            title = "; ".join((timed.words, *own.said_of(timed)))
             probability = gain.probability_of_gain if gain is not None and gain.deviation > 0 else None
         return Change(
             id=recommendation_id(problem, configuration, self._version),
@@ -300,7 +331,11 @@ class CaseChooser:
                 **{name: float(values[place]) for name, (_, values) in list(scores.parts.items())[:8]},
             },
             evidence=tuple(self._evidence(ranking, place)),
-            conditions=() if gain or timed else ("published as somebody's choice, without its time",),
+            conditions=own.said_of(timed)
+            if own and timed
+            else ()
+            if gain
+            else ("published as somebody's choice, without its time",),
             trust=_trust(ranking, place),
         )
 

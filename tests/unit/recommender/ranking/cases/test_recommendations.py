@@ -56,6 +56,16 @@ def test_a_complete_table_reports_its_own_effect_and_its_own_spread(
     assert "its own table" in first.against
 
 
+def test_sizes_that_are_not_told_are_the_only_ones_that_were_timed_and_an_outlier_is_named(
+    shipped_path: Path, tmp_path: Path, table: list[str]
+) -> None:
+    found = answer(shipped_path, [*table, row(777, 0.001)], tmp_path, shape={}).recommendations
+    assert [dict(one.configuration) for one in found] == [{"tile": 777}, {"tile": 1}]
+    assert "the only sizes known here" in found[1].title
+    assert "see that it computes" in found[0].title
+    assert "see that it computes" not in found[1].title
+
+
 def test_another_table_beside_it_changes_nothing_of_that(
     shipped_path: Path, tmp_path: Path, table: list[str]
 ) -> None:
