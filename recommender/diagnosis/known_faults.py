@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from recommender.diagnosis.log_lines import BATCH, KEPT_LINES, LogLine, places_of, read_lines
@@ -212,9 +213,13 @@ class KnownFaults:
         self._known = [(fault, _expression(fault)) for fault in faults]
         self.number = len(self._known)
         self._by_number: dict[bytes, list[str]] = {}
-        for code in (code for fault, _ in self._known for code in fault.codes):
+        self._by_digits: dict[str, list[int]] = {}
+        for place, code in (
+            (place, code) for place, (fault, _) in enumerate(self._known) for code in fault.codes
+        ):
             for number in _IN_DIGITS.findall(code):
                 self._by_number.setdefault(number.encode(), []).append(code)
+                self._by_digits.setdefault(_XID if code.startswith(_XID) else number, []).append(place)
         self._patterns: dict[bytes, re.Pattern[str]] = {}
         self._seen: dict[str, tuple[FaultPattern, list[LogLine]]] = {}
 
@@ -246,9 +251,11 @@ class KnownFaults:
 
     def take(self, line: LogLine, places: Iterable[int]) -> bool:
         """Return whether lines of a kind show a fault, of those at places or with a code."""
-        near = [pair for pair in self._known if pair[0].codes] if line.code else []
-        near += [pair for pair in map(self._known.__getitem__, places) if pair not in near]
-        shown = [pair for pair in near if pair[1].search(line.first)]
+        near = set(places)
+        if line.code:  # it may hold others behind the first
+            told = (_IN_DIGITS.findall(line.first), [_XID] * line.code.startswith(_XID.strip()))
+            near.update(place for number in chain(*told) for place in self._by_digits.get(number, ()))
+        shown = [pair for pair in map(self._known.__getitem__, sorted(near)) if pair[1].search(line.first)]
         for fault, _ in shown:
             if not _counts_none(fault, line.last):
                 self._seen.setdefault(fault.id, (fault, []))[1].append(line)
@@ -293,7 +300,7 @@ def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault
     """
     faults = KnownFaults(patterns)
     index = WordIndex(faults.items())
-    for lines in read_lines(path, faults.codes_in, lambda _: False, lambda _: None):
+    for lines in read_lines(path, faults.codes_in, lambda _: (), lambda _: None):
         for line, shown in zip(lines, index.find([line.head for line in lines]), strict=True):
             faults.take(line, shown)
     return tuple(faults.seen())

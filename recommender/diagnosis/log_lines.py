@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
@@ -82,7 +82,7 @@ def places_of(text: bytes, words: Iterable[bytes]) -> Iterator[tuple[int, bytes]
 def read_lines(
     path: Path,
     codes_in: Callable[[bytes], Mapping[int, str]],
-    tells: Callable[[bytes], bool],
+    tells: Callable[[bytes], Collection[bytes]],
     take: Callable[[bytes], None],
 ) -> Iterator[list[LogLine]]:
     """The kinds of lines of a log, in the order of their first ones; in several lists where there are many.
@@ -90,7 +90,7 @@ def read_lines(
     Args:
         path: The log, gzipped or not.
         codes_in: Finds the codes in lines, by their places: lines are of one kind only with the same.
-        tells: Whether each line of a kind is handed to ``take``, by one of them.
+        tells: Marks in a text: each line of a kind that has one is handed to ``take``.
         take: Takes a line.
 
     Raises:
@@ -136,7 +136,7 @@ def _group(
     numbers: list[int],
     pieces: list[bytes],
     codes_in: Callable[[bytes], Mapping[int, str]],
-    tells: Callable[[bytes], bool],
+    tells: Callable[[bytes], Collection[bytes]],
     take: Callable[[bytes], None],
 ) -> None:
     """Take lines to those of their kinds; what is done for each line alone is done by dictionaries."""
@@ -144,7 +144,7 @@ def _group(
     codes = codes_in(text)
     ends = list(accumulate(len(piece) + 1 for piece in pieces))
     heads = {bisect_right(ends, head.start()) for head in _HEAD.finditer(text)}
-    may_tell = tells(text)
+    marks = tells(text)
     shapes = text.translate(None, _DIGITS).split(b"\n")
     for place, code in codes.items():
         shapes[place] = b"%s\n%s" % (shapes[place], code.encode())
@@ -160,7 +160,7 @@ def _group(
         if kind is None:
             piece = pieces[place]
             kind = LogLine(piece, piece, has_head=place in heads, code=codes.get(place, ""))
-            kind.tells = may_tell and tells(piece)
+            kind.tells = any(mark in piece for mark in marks)
             held[shape] = kind
         if kind.tells:
             telling.add(shape)

@@ -11,7 +11,7 @@ from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault
 from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
 from recommender.diagnosis.log_programs import BASES, CODES, ProgramMark, program_marks
 from recommender.diagnosis.pressures import argument_marks, arguments_in, as_numbers, telling_patterns
-from recommender.diagnosis.serving import LoadSamples, may_tell
+from recommender.diagnosis.serving import LoadSamples, telling_marks
 from recommender.diagnosis.statements import (
     LEVELS,
     StatementHit,
@@ -189,7 +189,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     numbers: dict[str, float] = {}
     functions: dict[str, int] = {}
     number = 0
-    for kinds in read_lines(path, faults.codes_in, may_tell, (samples or LoadSamples()).take):
+    for kinds in read_lines(path, faults.codes_in, telling_marks, (samples or LoadSamples()).take):
         further: list[LogLine] = []
         for line, items in zip(kinds, index.find([line.head for line in kinds]), strict=True):
             number = max(number, line.last_number)

@@ -148,9 +148,9 @@ def _powers(rate: float, count: int) -> Iterator[float]:
     return (rate**place for place in range(1, count + 1))
 
 
-def may_tell(line: bytes) -> bool:
-    """Whether lines may hold statistics."""
-    return any(map(line.__contains__, _MAY_TELL))
+def telling_marks(text: bytes) -> list[bytes]:
+    """Marks of statistics in a text; none where no line of it holds any."""
+    return [mark for mark in _MAY_TELL if mark in text]
 
 
 class LoadSamples:
@@ -169,7 +169,7 @@ class LoadSamples:
         self._accepted: list[list[float]] = []
 
     def take(self, line: bytes) -> None:
-        """Take a line of a log, or of a saved page of metrics, that ``may_tell`` finds."""
+        """Take a line of a log, or of a saved page of metrics, that ``telling_marks`` finds."""
         text = line.decode("utf-8", "replace")
         if "Per-position" in text and (rates := _POSITIONS.search(text)) is not None:
             self._accepted.append([float(rate) for rate in rates[1].split(", ") if rate])

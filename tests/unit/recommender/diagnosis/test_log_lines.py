@@ -20,8 +20,8 @@ def codes_in(text: bytes) -> dict[int, str]:
     return {place: code[0] for place, code in found.items() if code is not None}
 
 
-def tells(line: bytes) -> bool:
-    return b"load" in line
+def tells(line: bytes) -> list[bytes]:
+    return [b"load"] if b"load" in line else []
 
 
 def lines(tmp_path: Path, content: bytes, taken: list[bytes] | None = None) -> list[LogLine]:

@@ -3,7 +3,7 @@
 import pytest
 
 from recommender.diagnosis.pressures import running_limits
-from recommender.diagnosis.serving import LoadSamples, ServingLoad, may_tell
+from recommender.diagnosis.serving import LoadSamples, ServingLoad, telling_marks
 
 VLLM = (
     "INFO 06-01 10:00:00 [loggers.py:116] Engine 000: Avg prompt throughput: {} tokens/s, Avg generation throughput: {} "
@@ -18,7 +18,7 @@ SGLANG = (
 def read(text: str) -> ServingLoad | None:
     samples = LoadSamples()
     for line in ("INFO starting\n" + text).encode().splitlines():
-        if may_tell(line):
+        if telling_marks(line):
             samples.take(line)
     return samples.load(0.05)
 
