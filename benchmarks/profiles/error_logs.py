@@ -8,9 +8,10 @@ program's own errors; ``tools.oracle.errors.statements_of``), their values fille
 whose line with the error is a known fault, a known statement, or met by its own words; misled one whose first
 statement is named as one of a program that did not write it.
 
-Healthy logs are made of lines of state of the same releases, any of them, whether a table may hold it or not. Accused is
-one in which an error is named, other than a wait that the program itself tells; doubted one in which a line passes for
-an error that no table has. ``--quick`` asks a quarter of both.
+Healthy logs are made of lines of state of the same releases, any of them, whether a table may hold it or not; of a
+program named without a release (``mindie``), of those of its table. Accused is one in which an error is named, other
+than a wait that the program itself tells; doubted one in which a line passes for an error that no table has.
+``--each 0`` makes healthy ones alone, ``--quick`` asks a quarter of both.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from random import Random
 from benchmarks import harness
 from recommender.answers.log_answer import LogAnswer, answer_log
 from recommender.diagnosis.pressures import is_general
-from recommender.diagnosis.statements import parts_of
+from recommender.diagnosis.statements import parts_of, read_statements
 from recommender.workspace.workspace import Workspace
+from tools.oracle.c_statements import c_statements
 from tools.oracle.errors import package_files, shorten, sources, statements_of
 from tools.oracle.python_statements import Statement, python_statements
 
@@ -69,13 +71,19 @@ def drawn(package: str) -> tuple[str, Found, Found]:
     program, _, release = package.partition("==")
     source = sources()[program]
     assert release not in source.releases, f"{package} is read for the tables"
-    files = [(path, text) for path, text in package_files(source.package, release) if path.endswith(".py")]
+    files = list(package_files(source.package or program, release)) if release else []
     held = {item.template for item in statements_of(files, source, {})}
-    found: Found = []
+    found: Found = [
+        (f"{item.where}.py", Statement(level=item.level, where=item.where, template=item.pattern))
+        for item in ([] if release else read_statements(program))
+    ]
     for path, content in files:
+        text, module = content.decode("utf-8", "replace"), Path(path).stem
         try:
-            every = python_statements(content.decode("utf-8", "replace"), Path(path).stem)
-            found += [(path, item) for item in every]
+            found += [
+                (path, item)
+                for item in (python_statements if path.endswith(".py") else c_statements)(text, module)
+            ]
         except (SyntaxError, ValueError):
             continue
     errors = [pair for pair in found if pair[1].level not in {"info", "warning"}]
@@ -162,7 +170,7 @@ def main() -> int:
                     asked += 1
                 named += hits
                 print(f"{package}: {hits} of {min(each, len(errors))} named, of {len(errors)} statements")
-                for _ in range(wanted // len(run.packages)):
+                for _ in range(-(-wanted // len(run.packages))):
                     log.write_text(healthy_log(program, states, random))
                     answer = answer_log(opened.graph, log)
                     faults = [item for item in answer.reading.faults if not is_general(item.fault.id)]
@@ -172,7 +180,12 @@ def main() -> int:
                     graves = [item.text for item in answer.reading.statements if item.is_grave]
                     for text in [*(item.message for item in faults), *graves]:
                         print(f"accused: {text}")
-    figures = {"named": round(named / asked, 4), "misled": misled, "accused": accused, "doubted": doubted}
+    figures = {
+        "named": round(named / max(asked, 1), 4),
+        "misled": misled,
+        "accused": accused,
+        "doubted": doubted,
+    }
     run.last_line(figures | {"healthy": healthy}, n=asked)
     return 0
 
