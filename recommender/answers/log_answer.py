@@ -17,6 +17,7 @@ from recommender.diagnosis.pressures import (
     Move,
     as_numbers,
     draft_lengths,
+    home_of,
     is_prefix_cache_off,
     lacks_of,
     limit_name,
@@ -163,6 +164,8 @@ def answer_log(
     added = {name: value for name, value in modelled(reading.arguments).items() if name not in told}
     numbers = told | added
     if load is not None:
+        if home_of(server) != load.engine:  # a page of one server behind the log of another
+            server = program = load.engine
         lacks += _lacks_of_load(load, is_short=KV_SHORT in lacks, is_out=bool(lacks))
         lacks += [NO_PREFIXES] * is_prefix_cache_off(program, given)
         numbers |= load.numbers

@@ -18,7 +18,7 @@ import yaml
 import data
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 
-_NUMBER = r"([\d.]+(?:[eE][+-]?\d+)?)"
+_NUMBER = r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,2}(?!\d))?)"
 _TABLE = yaml.safe_load(data.text("settings/loads.yaml"))
 _LINES = {
     engine: (
@@ -54,6 +54,8 @@ _PLATEAU = 0.98
 _FREE = 0.9
 """Share of the cache in use below which it holds nobody back (SGLang's guide calls more well used)."""
 _LEAST_SAMPLES = 2
+_MOST = 1e18
+"""Numbers that statistics may tell: others are none of a server."""
 _SHARES = frozenset({"kv_share", "prefix_hit_share", "accepted_tokens"})
 """What engines behind one page do not add up to."""
 Sample = dict[str, float]
@@ -219,10 +221,15 @@ def _objects(text: str) -> Iterator[Sample]:
     while place >= 0:
         try:
             content, end = decoder.raw_decode(text, place)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         parts = [content, *(part for part in content.values() if isinstance(part, dict))]
-        yield {k: float(v) for part in parts for k, v in part.items() if isinstance(v, int | float)}
+        yield {
+            k: float(v)
+            for part in parts
+            for k, v in part.items()
+            if isinstance(v, int | float) and abs(v) < _MOST
+        }
         place = text.find("{", end)
 
 

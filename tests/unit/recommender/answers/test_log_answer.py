@@ -240,3 +240,11 @@ def test_an_adapter_that_repeats_what_hccl_said_stands_behind_it(answer: Any) ->
     )
     assert found.reading.faults[-1].fault.id == "pta-call-hccl-api-failed"
     assert found.reading.unknown == ()
+
+
+def test_a_page_of_another_server_is_answered_by_its_own_settings(answer: Any) -> None:
+    page = "num_requests_running 200\nnum_requests_waiting 8\nnpu_cache_usage_perc 0.3\n"
+    [moves] = answer("INFO 11-02 10:01:12 [x.py:1] vLLM API server version 0.11.0\n" + page).lacks.values()
+    assert [(move.key, move.value) for move in moves] == [
+        ("BackendConfig.ScheduleConfig.maxBatchSize", "600")
+    ]

@@ -127,6 +127,10 @@ def test_iterations_as_json_are_samples() -> None:
     assert load is not None
     assert (load.engine, load.samples, load.limit) == ("tensorrt-llm", 2, 64)
     assert load.means == {"running": 64, "waiting": 11, "kv_share": 0.4}  # active ones in no step wait too
+    odd = read('[{"numActiveRequests": 1e999, "kvCacheStats": null}, {"a":' + "[" * 9999)
+    assert odd is not None
+    assert odd.means == {}
+    assert read("num_requests_waiting 1.2.3\nllamacpp:requests_deferred NaN\n") is None
 
 
 @pytest.mark.parametrize(
