@@ -41,7 +41,7 @@ class MachineFacts:
 
 
 def machine_facts(names: Names, frameworks: Sequence[Framework]) -> MachineFacts:
-    """Read the devices from ``npu-smi`` or ``nvidia-smi``, else the processor; and the packages installed."""
+    """The devices that npu-smi or nvidia-smi tells with what is installed beside them, else the processor."""
     text, tool = device_listing()
     notes: list[str] = []
     stated, count = "", None
@@ -62,7 +62,8 @@ def machine_facts(names: Names, frameworks: Sequence[Framework]) -> MachineFacts
             hardware = names.hardware(stated).id
         except InputError as error:
             notes.append(f"{error}; {error.hint}")
-    framework, release = _installed(frameworks)
+    # what a machine without accelerators has installed says nothing of where its jobs run
+    framework, release = _installed(frameworks) if text else ("", "")
     return MachineFacts(
         hardware=hardware,
         count=count if isinstance(count, int) and hardware else None,

@@ -14,7 +14,7 @@ from kg.nouns.gain import Gain
 from kg.nouns.layout import DEGREES
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.dialects import OFF, captured_rows, translate
-from recommender.cost_model.settings.engine_defaults import engine_defaults
+from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,8 @@ def modelled_gain(log_gain: float, spread: tuple[float, float] = GAIN_SPREAD) ->
 def modelled_change(question: Question, configuration: Mapping[str, Value]) -> SettingsChange | None:
     """The change that a configuration makes; None where the cost model has no setting for any of it.
 
-    What is not set now is as it is priced without; a switch of training is taken as off before.
+    What is not set now is as it is priced without; a switch of training is taken as off before,
+    unless its program has it on.
 
     Raises:
         InputError: The cost model refuses the changed settings.
@@ -120,4 +121,6 @@ def _unset(question: Question) -> Mapping[str, object]:
     """Settings where nothing sets them: all but the layout, which a start has."""
     known = engine_defaults(question.phase, question.engine, question.version)
     priced = {name: value for name, value in known.items() if name not in DEGREES.values()}
-    return {**priced, **OFF} if question.phase == "training" else {**OFF, **priced}
+    if question.phase != "training":
+        return {**OFF, **priced}
+    return {**priced, **OFF, **(replicated_by(question.engine, question.settings) or {})}

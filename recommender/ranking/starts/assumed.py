@@ -61,7 +61,8 @@ def assumed_settings(
     else:
         return []
     if settings is None:
-        facts = {name: value for name, value in facts.items() if told and name == "precision"}
+        kept = {"seq_len", "precision"} if told else {"seq_len"}
+        facts = {name: value for name, value in facts.items() if name in kept}
     is_wide = facts.get("precision") == "fp8" and framework in MEGATRON - FIELDED
     rest = {"--bf16": True} if is_wide else {}  # what is not computed in eight bits
     return spelt_settings(facts, framework, copies=layout.dp) + settings_by_key(rest)

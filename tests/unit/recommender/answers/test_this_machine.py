@@ -41,6 +41,13 @@ def test_what_nobody_knows_is_left_out_and_said(
     assert len(made.notes) == 1
 
 
+@pytest.fixture
+def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    tool(tmp_path, "nvidia-smi", GPUS.format("NVIDIA H200"))
+
+
+@pytest.mark.usefixtures("devices")
 def test_the_framework_that_runs_on_the_others_is_the_one(shipped: Workspace) -> None:
     known = [framework("numpy"), framework("pytest", "numpy"), framework("no-such-package", "pytest")]
     made = machine_facts(shipped.names, known)
@@ -48,7 +55,15 @@ def test_the_framework_that_runs_on_the_others_is_the_one(shipped: Workspace) ->
     assert made.version == pytest.__version__
 
 
+@pytest.mark.usefixtures("devices")
 def test_a_trainer_stands_before_a_language(shipped: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recommender.answers.this_machine.version", lambda name: "5.17.0+cu130")
     made = machine_facts(shipped.names, [framework("transformers"), framework("triton")])
     assert (made.framework, made.version) == ("transformers", "5.17.0")
+
+
+def test_what_a_machine_without_devices_has_installed_says_nothing(
+    shipped: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert machine_facts(shipped.names, [framework("pytest")]).framework == ""

@@ -104,3 +104,20 @@ def test_copies_of_a_training_take_the_devices_that_a_changed_layout_leaves() ->
     assert change is not None
     assert change.settings["data_parallel"] == (2, 4)
     assert change.before.throughput > 0
+
+
+def test_what_a_program_does_anyway_is_no_change_of_it() -> None:
+    asked = Question(
+        model=model("qwen3-8b"),
+        machine=machine_of("ascend-910b1", 8, "atlas-800t-a2"),
+        phase="training",
+        settings={"seq_len": 4096, "data_parallel": 8, "zero_stage": 3},
+        engine="ms-swift",
+    )
+    assert modelled_change(asked, {"attn_impl": "flash_attn"}) is None
+    slower = modelled_change(asked, {"attn_impl": "eager"})
+    assert slower is not None
+    assert slower.log_gain < 0
+    kept = modelled_change(asked, {"gradient_checkpointing": False})
+    assert kept is not None
+    assert kept.log_gain > 0
