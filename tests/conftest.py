@@ -47,9 +47,9 @@ def shipped_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return shutil.copytree(shared / "workspace", place / "workspace")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def shipped(shipped_path: Path) -> Iterator[Workspace]:
-    """The same, open for reading."""
+    """The same, open for reading: what it has read of the graph serves the tests that follow."""
     with Workspace.open(shipped_path, cache=shipped_path.parent / "cache") as opened:
         yield opened
 

@@ -4,10 +4,7 @@ Scripts are drawn from settings that cost and settings that do not, in any order
 """
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,16 +106,10 @@ def test_a_script_without_costs_has_no_finding(words: list[str], many_lines: boo
     assert found(script(words, [], many_lines=many_lines)) == {}
 
 
-@pytest.fixture(scope="module")
-def opened(shipped_path: Path) -> Iterator[Workspace]:
-    with Workspace.open(shipped_path, cache=shipped_path.parent / "cache") as workspace:
-        yield workspace
-
-
 @settings(max_examples=4)
 @given(words=flags, names=variables)
 def test_a_start_is_without_what_its_findings_take_back(
-    opened: Workspace, words: list[str], names: list[str]
+    shipped: Workspace, words: list[str], names: list[str]
 ) -> None:
     running = running_settings(script(words, names, many_lines=True))
     raw = {
@@ -129,9 +120,9 @@ def test_a_start_is_without_what_its_findings_take_back(
         "software": {"vllm": "0.33.0"},
         "current": {item.key.lstrip("-").replace("-", "_"): item.value for item in running},
     }
-    problem, _ = opened.problem(raw)
-    answer = opened.launches.recommend(problem, running)
-    check = opened.launches.check(raw, running)
+    problem, _ = shipped.problem(raw)
+    answer = shipped.launches.recommend(problem, running)
+    check = shipped.launches.check(raw, running)
     assert {item.rule for item in answer.findings} == {item.rule for item in check.findings}
     pasted = "\n".join(answer.starts[0].paste_lines)
     for item in answer.findings:

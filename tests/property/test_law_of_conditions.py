@@ -1,7 +1,5 @@
 """Law 12: a strategy is not refused by what it sets itself, in any release that has its settings."""
 
-from pathlib import Path
-
 import pytest
 
 from kg.nouns.knowledge import Strategy
@@ -26,10 +24,9 @@ def settings_of(strategy: Strategy) -> dict[str, Value]:
 
 
 @pytest.fixture(scope="module")
-def strategies(shipped_path: Path) -> list[Strategy]:
+def strategies(shipped: Workspace) -> list[Strategy]:
     """Those that set something."""
-    with Workspace.open(shipped_path, cache=shipped_path.parent / "cache") as workspace:
-        return [one for one in all_of(workspace.graph, Strategy) if one.sets]
+    return [one for one in all_of(shipped.graph, Strategy) if one.sets]
 
 
 @pytest.mark.parametrize("software", softwares())

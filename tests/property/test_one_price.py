@@ -36,12 +36,6 @@ DEVICES = ("910b3", "atlas-800i-a3", "h100-sxm", "h200", "mi300x")
 
 
 @pytest.fixture(scope="module")
-def workspace(shipped_path: Path) -> Iterator[Workspace]:
-    with Workspace.open(shipped_path, cache=shipped_path.parent / "cache") as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def measured(shipped_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     cases = [case(1500, tp=2), case(1100, tp=4), case(2400, tp=8, at_once=128)]
     with with_cases(shipped_path, tmp_path_factory.mktemp("measured"), *cases) as opened:
@@ -100,22 +94,20 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
 
 
 @pytest.mark.parametrize("place", range(len(MEASURED)))
-def test_measured_runs_are_seen_by_whoever_asks(
-    measured: Workspace, workspace: Workspace, place: int
-) -> None:
+def test_measured_runs_are_seen_by_whoever_asks(measured: Workspace, shipped: Workspace, place: int) -> None:
     answer = one_price(measured, MEASURED[place])
     assert answer.priced is not None
     assert len(answer.priced.measured.runs) == 3
     bare = price(replace(answer.priced, measured=RunCorrection()))[0]
     assert price(answer.priced)[0].throughput != bare.throughput
-    one_price(workspace, MEASURED[place])
+    one_price(shipped, MEASURED[place])
 
 
 @pytest.mark.parametrize("model", MODELS[:2])
 @pytest.mark.parametrize("phase", ["serving", "training"])
-def test_without_runs_too(workspace: Workspace, model: str, phase: str) -> None:
+def test_without_runs_too(shipped: Workspace, model: str, phase: str) -> None:
     shape = CHAT if phase == "serving" else {"seq_len": 4096}
-    one_price(workspace, {"model": model, "phase": phase, "hardware": "910b3", "count": 8, "shape": shape})
+    one_price(shipped, {"model": model, "phase": phase, "hardware": "910b3", "count": 8, "shape": shape})
 
 
 @pytest.mark.parametrize(
@@ -133,17 +125,17 @@ def test_without_runs_too(workspace: Workspace, model: str, phase: str) -> None:
     ],
     ids=lambda raw: raw["model"],
 )
-def test_where_a_question_is_silent_all_assume_the_same(workspace: Workspace, raw: dict[str, Any]) -> None:
+def test_where_a_question_is_silent_all_assume_the_same(shipped: Workspace, raw: dict[str, Any]) -> None:
     raw = {**raw, "phase": "serving"}
-    problem, _ = workspace.problem(raw)
-    answer, estimated = workspace.recommend(problem), workspace.ask.estimate(raw)
+    problem, _ = shipped.problem(raw)
+    answer, estimated = shipped.recommend(problem), shipped.ask.estimate(raw)
     assert answer.plan is not None
     expected = answer.plan.start.expected[0].value
     assert estimated.steps[0].results["throughput"] == pytest.approx(expected, rel=1e-3)
     line = assumption_line(answer.assumed)
     assert line
-    assert assumption_line(workspace.predict(problem).assumed) == assumption_line(estimated.assumed) == line
-    sized = workspace.ask.capacity(problem, CapacityRequest())
+    assert assumption_line(shipped.predict(problem).assumed) == assumption_line(estimated.assumed) == line
+    sized = shipped.ask.capacity(problem, CapacityRequest())
     assert {fact.words for fact in sized.assumed} <= {fact.words for fact in answer.assumed}
 
 
@@ -152,10 +144,10 @@ def test_where_a_question_is_silent_all_assume_the_same(workspace: Workspace, ra
 @pytest.mark.parametrize("hardware", DEVICES)
 @pytest.mark.parametrize("phase", ["serving", "training"])
 def test_two_hundred_questions_have_one_price(
-    workspace: Workspace, model: str, hardware: str, phase: str
+    shipped: Workspace, model: str, hardware: str, phase: str
 ) -> None:
     shape = CHAT if phase == "serving" else {"seq_len": 4096}
     for count in (1, 2, 8, 16, 64):
         one_price(
-            workspace, {"model": model, "phase": phase, "hardware": hardware, "count": count, "shape": shape}
+            shipped, {"model": model, "phase": phase, "hardware": hardware, "count": count, "shape": shape}
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,21 +46,15 @@ QUESTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def workspace(shipped_path: Path) -> Iterator[Workspace]:
-    with Workspace.open(shipped_path, cache=shipped_path.parent / "cache") as opened:
-        yield opened
-
-
-def answered(workspace: Workspace, question: dict[str, Any], k: int = 50) -> Answer:
-    problem, notes = workspace.problem(question)
-    return workspace.recommend(problem, k, notes=notes)
+def answered(shipped: Workspace, question: dict[str, Any], k: int = 50) -> Answer:
+    problem, notes = shipped.problem(question)
+    return shipped.recommend(problem, k, notes=notes)
 
 
 @pytest.fixture(scope="module")
-def answer(workspace: Workspace) -> Callable[[int], Answer]:
+def answer(shipped: Workspace) -> Callable[[int], Answer]:
     """The answer to a question by its place, asked once."""
-    return cache(lambda place: answered(workspace, QUESTIONS[place]))
+    return cache(lambda place: answered(shipped, QUESTIONS[place]))
 
 
 def plan_of(answer: Answer) -> Plan:
@@ -78,9 +71,9 @@ def plan(request: pytest.FixtureRequest, answer: Callable[[int], Answer]) -> Pla
     return plan_of(answer(request.param))
 
 
-def release_of(workspace: Workspace, question: dict[str, Any]) -> ReleaseSettings | None:
-    problem, _ = workspace.problem(question)
-    finder = workspace.snapshot.recommender.planner.starts
+def release_of(shipped: Workspace, question: dict[str, Any]) -> ReleaseSettings | None:
+    problem, _ = shipped.problem(question)
+    finder = shipped.snapshot.recommender.planner.starts
     situation = finder.situation(problem)
     assert situation is not None
     return finder.release(situation)
@@ -138,13 +131,11 @@ def test_no_change_is_expected_to_lose(plan: Plan) -> None:
 @pytest.mark.parametrize("hardware", ["ascend-910c", "ascend-910b3", "h100-sxm"])
 @pytest.mark.parametrize("model", ["qwen3-32b", "qwen3-235b-a22b"])
 def test_a_start_that_is_said_to_keep_the_limits_keeps_them_as_it_is_written(
-    workspace: Workspace, model: str, hardware: str, most: str
+    shipped: Workspace, model: str, hardware: str, most: str
 ) -> None:
     """Also with the settings of recipes, which no layout was chosen by."""
     asked = {"model": model, "phase": "serving", "hardware": hardware, "count": 8, "precision": "int8"}
-    answer = answered(
-        workspace, {**asked, "limits": [most], "shape": {"input_len": 3500, "output_len": 1500}}
-    )
+    answer = answered(shipped, {**asked, "limits": [most], "shape": {"input_len": 3500, "output_len": 1500}})
     said = [fact.words for fact in answer.assumed if "keeps the limits" in fact.words]
     assert not (said and plan_of(answer).missed), said
 
@@ -159,9 +150,9 @@ def test_no_two_changes_exclude_each_other_or_set_the_same(plan: Plan) -> None:
 
 @pytest.mark.parametrize("number", range(len(QUESTIONS)))
 def test_nothing_that_a_release_lacks_or_does_anyway_is_set(
-    workspace: Workspace, answer: Callable[[int], Answer], number: int
+    shipped: Workspace, answer: Callable[[int], Answer], number: int
 ) -> None:
-    release = release_of(workspace, QUESTIONS[number])
+    release = release_of(shipped, QUESTIONS[number])
     if release is None:
         return
     for item in settings_of(plan_of(answer(number))):
@@ -173,9 +164,9 @@ def test_nothing_that_a_release_lacks_or_does_anyway_is_set(
 
 @pytest.mark.parametrize("number", range(len(QUESTIONS)))
 def test_no_conflict_of_the_program_is_in_a_start_or_made_by_a_change(
-    workspace: Workspace, answer: Callable[[int], Answer], number: int
+    shipped: Workspace, answer: Callable[[int], Answer], number: int
 ) -> None:
-    release, plan = release_of(workspace, QUESTIONS[number]), plan_of(answer(number))
+    release, plan = release_of(shipped, QUESTIONS[number]), plan_of(answer(number))
     if release is None:
         return
     begun = {item.key: item.value for item in plan.start.settings}
@@ -188,11 +179,11 @@ def test_no_conflict_of_the_program_is_in_a_start_or_made_by_a_change(
 
 @pytest.mark.parametrize("number", range(len(QUESTIONS)))
 def test_nothing_of_another_framework_is_set(
-    workspace: Workspace, answer: Callable[[int], Answer], number: int
+    shipped: Workspace, answer: Callable[[int], Answer], number: int
 ) -> None:
     plan = plan_of(answer(number))
-    [framework] = [one for one in all_of(workspace.graph, Framework) if one.id == plan.start.framework]
-    sources = {one.source.url for one in all_of(workspace.graph, Recipe) if one.framework == framework.id}
+    [framework] = [one for one in all_of(shipped.graph, Framework) if one.id == plan.start.framework]
+    sources = {one.source.url for one in all_of(shipped.graph, Recipe) if one.framework == framework.id}
     for item in plan.start.settings:
         if item.origin is Origin.RECIPE:
             assert item.source in sources
@@ -224,27 +215,27 @@ def test_what_runs_now_is_in_the_start_and_is_not_advised(answer: Callable[[int]
     ids=lambda other: next(iter(other)),
 )
 def test_another_model_phase_device_or_framework_has_another_start(
-    workspace: Workspace, answer: Callable[[int], Answer], other: dict[str, Any]
+    shipped: Workspace, answer: Callable[[int], Answer], other: dict[str, Any]
 ) -> None:
     mine = plan_of(answer(0)).start
-    theirs = plan_of(answered(workspace, {**QUESTIONS[0], **other}, 1)).start
+    theirs = plan_of(answered(shipped, {**QUESTIONS[0], **other}, 1)).start
     assert (theirs.settings, theirs.expected) != (mine.settings, mine.expected)
 
 
 @settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.permutations(list(QUESTIONS[-1])), current=st.permutations(list(QUESTIONS[-1]["current"])))
 def test_the_order_of_what_is_asked_changes_nothing(
-    workspace: Workspace, answer: Callable[[int], Answer], order: list[str], current: list[str]
+    shipped: Workspace, answer: Callable[[int], Answer], order: list[str], current: list[str]
 ) -> None:
     asked = {name: QUESTIONS[-1][name] for name in order}
     asked["current"] = {name: QUESTIONS[-1]["current"][name] for name in current}
-    again = answered(workspace, asked)
+    again = answered(shipped, asked)
     assert again.to_json() == answer(len(QUESTIONS) - 1).to_json()
 
 
-def test_fewer_changes_are_the_first_of_more(workspace: Workspace) -> None:
+def test_fewer_changes_are_the_first_of_more(shipped: Workspace) -> None:
     for less, k in ((3, 5), (6, 8)):  # up to five have a number, or are for what was observed
-        more, few = (plan_of(answered(workspace, QUESTIONS[0], number)) for number in (k, less))
+        more, few = (plan_of(answered(shipped, QUESTIONS[0], number)) for number in (k, less))
         assert few.changes == more.changes[:less]
         listed = [{one.id for one in (*plan.changes, *plan.further)} for plan in (few, more)]
         assert listed[0] == listed[1]
@@ -252,18 +243,18 @@ def test_fewer_changes_are_the_first_of_more(workspace: Workspace) -> None:
 
 
 def test_what_fits_nowhere_on_these_devices_is_answered_with_the_smallest_that_holds_it(
-    workspace: Workspace,
+    shipped: Workspace,
 ) -> None:
     question = {"model": "deepseek-v3", "phase": "serving", "hardware": "910b3", "count": 1}
-    answer = answered(workspace, question)
+    answer = answered(shipped, question)
     plan = plan_of(answer)
     assert not plan.fits
     assert plan.start.fits is False
     assert (plan.changes, plan.start.settings, answer.recommendations) == ((), (), ())
     layout = plan.start.layout
     assert layout is not None
-    assert plan_of(answered(workspace, {**question, "count": layout.devices}, 1)).fits
-    assert not plan_of(answered(workspace, {**question, "count": layout.devices // 2}, 1)).fits
+    assert plan_of(answered(shipped, {**question, "count": layout.devices}, 1)).fits
+    assert not plan_of(answered(shipped, {**question, "count": layout.devices // 2}, 1)).fits
 
 
 def test_the_changes_are_the_recommendations(answer: Callable[[int], Answer]) -> None:
@@ -290,8 +281,8 @@ def test_a_plan_and_an_estimate_agree(answer: Callable[[int], Answer]) -> None:
 @pytest.mark.parametrize("model", ["qwen3-8b", "llama-2-7b", "qwen3-30b-a3b", "deepseek-v3"])
 @pytest.mark.parametrize("hardware", ["910b3", "atlas-800i-a3", "h100-sxm", "h200", "mi300x"])
 @pytest.mark.parametrize("phase", ["serving", "training"])
-def test_plans_and_estimates_agree(workspace: Workspace, model: str, hardware: str, phase: str) -> None:
+def test_plans_and_estimates_agree(shipped: Workspace, model: str, hardware: str, phase: str) -> None:
     shape = CHAT if phase == "serving" else {"seq_len": 4096}
     for count in (1, 2, 8, 16, 64):
         question = {"model": model, "phase": phase, "hardware": hardware, "count": count, "shape": shape}
-        agrees_with_the_cost_model(answered(workspace, question, k=5))
+        agrees_with_the_cost_model(answered(shipped, question, k=5))

@@ -8,6 +8,7 @@ from kg.errors import InfeasibleError, InputError
 from kg.nouns.situation import assumption_line
 from recommender.answers.capacity import Capacity, CapacityRequest
 from recommender.workspace.workspace import Workspace
+from tests.samples.asked_once import asked_once
 
 QUESTION: dict[str, Any] = {
     "model": "qwen3-8b", "phase": "serving", "hardware": "ascend-910b3", "count": 8,
@@ -15,16 +16,10 @@ QUESTION: dict[str, Any] = {
 }  # fmt: skip
 
 
-_ASKED: dict[str, Capacity] = {}
-
-
+@asked_once
 def asked(shipped: Workspace, request: CapacityRequest, *limits: str, **more: object) -> Capacity:
-    """The answer to a question, which tests that ask the same share."""
-    question = repr((request, limits, sorted(more.items())))
-    if question not in _ASKED:
-        problem, notes = shipped.problem({**QUESTION, "limits": list(limits), **more})
-        _ASKED[question] = shipped.ask.capacity(problem, request, notes=notes)
-    return _ASKED[question]
+    problem, notes = shipped.problem({**QUESTION, "limits": list(limits), **more})
+    return shipped.ask.capacity(problem, request, notes=notes)
 
 
 def test_more_requests_never_need_fewer_devices(shipped: Workspace) -> None:

@@ -1,7 +1,6 @@
 """Configuration and start chosen together: each option with its own duration, energy and hour."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,17 +42,12 @@ def choice(
 
 
 @pytest.fixture(scope="module")
-def gpu(opened: Workspace) -> Answer:
-    return answered(opened, "a100-sxm4-80gb")
+def gpu(shipped: Workspace) -> Answer:
+    return answered(shipped, "a100-sxm4-80gb")
 
 
-@pytest.fixture(scope="module")
-def opened(shipped_path: Path) -> Workspace:
-    return Workspace.open(shipped_path, cache=shipped_path.parent / "cache")
-
-
-def test_the_clean_hours_and_a_lower_clock_together(gpu: Answer, opened: Workspace) -> None:
-    found = choice(opened, gpu)
+def test_the_clean_hours_and_a_lower_clock_together(gpu: Answer, shipped: Workspace) -> None:
+    found = choice(shipped, gpu)
     best = found.options[0]
     assert best.clock < 1
     assert best.plan.start >= START + timedelta(hours=11)
@@ -66,18 +60,18 @@ def test_the_clean_hours_and_a_lower_clock_together(gpu: Answer, opened: Workspa
     assert best.to_json()["configuration"] == best.name
 
 
-def test_a_limit_on_power_refuses_and_says_so(gpu: Answer, opened: Workspace) -> None:
-    free = choice(opened, gpu)
+def test_a_limit_on_power_refuses_and_says_so(gpu: Answer, shipped: Workspace) -> None:
+    free = choice(shipped, gpu)
     limit = min(item.power_w for item in free.options) + 1
-    tight = choice(opened, gpu, power_limit_w=limit)
+    tight = choice(shipped, gpu, power_limit_w=limit)
     assert all(item.power_w <= limit for item in tight.options)
     assert any("draws" in why for _, why in tight.refused)
     with pytest.raises(InfeasibleError, match="no configuration meets"):
-        choice(opened, gpu, power_limit_w=1.0)
+        choice(shipped, gpu, power_limit_w=1.0)
 
 
-def test_a_deadline_refuses_what_takes_too_long(gpu: Answer, opened: Workspace) -> None:
-    found = choice(opened, gpu, hours=8.1)
+def test_a_deadline_refuses_what_takes_too_long(gpu: Answer, shipped: Workspace) -> None:
+    found = choice(shipped, gpu, hours=8.1)
     slow = [item.name for item in found.options if item.clock < 0.97]
     assert not any(
         name.startswith("start, ") for name in slow
@@ -85,16 +79,16 @@ def test_a_deadline_refuses_what_takes_too_long(gpu: Answer, opened: Workspace) 
     assert any("does not fit" in why for _, why in found.refused)
 
 
-def test_without_a_forecast_there_is_no_choice(gpu: Answer, opened: Workspace) -> None:
+def test_without_a_forecast_there_is_no_choice(gpu: Answer, shipped: Workspace) -> None:
     nothing = GridOutlook(
         g_per_kwh=np.empty(0), variation=0.0, basis="no series of this region has been imported"
     )
     with pytest.raises(MissingFactError, match="no series"):
-        choice(opened, gpu, nothing)
+        choice(shipped, gpu, nothing)
 
 
-def test_users_of_ascend_devices_cannot_set_the_clock(opened: Workspace) -> None:
-    found = choice(opened, answered(opened, "ascend-910b1"))
+def test_users_of_ascend_devices_cannot_set_the_clock(shipped: Workspace) -> None:
+    found = choice(shipped, answered(shipped, "ascend-910b1"))
     assert {item.clock for item in found.options} == {1.0}
     assert any("no curve of energy over the clock" in note for note in found.notes)
     assert str(found.options[0].tier) == "modelled"

@@ -16,6 +16,7 @@ from recommender.answers.deploying.files import DeploymentFiles, deployment_file
 from recommender.answers.deploying.role_answers import engine_of
 from recommender.ranking.deployments.engines import Engine
 from recommender.workspace.workspace import Workspace
+from tests.samples.asked_once import asked_once
 
 H100 = ("h100-sxm", "nvidia")
 ASKED: dict[str, Any] = {
@@ -25,6 +26,7 @@ ASKED: dict[str, Any] = {
 APART = {"traits": {"disaggregated": True}}
 
 
+@asked_once
 def made(shipped: Workspace, **more: object) -> DeploymentFiles:
     problem, notes = shipped.problem({**ASKED, **more})
     return shipped.ask.deployment(shipped.recommend(problem, notes=notes))
