@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.harness import Run
+from benchmarks.protocols.subset_ranker import SubsetRanker
 from benchmarks.worlds.world import World, sampled
 from embeddings.weights import BlockWeights
 from kg.nouns.entities import Problem
 from kg.nouns.knowledge import Level
 from kg.triples.hardware_tree import Distance
-from recommender.backtest.subset import SubsetRanker
 from recommender.calibration.mixture import ExpertMixture
 
 CLASSES = ("same_vendor", "other_class", "other_vendor", "known_device")
@@ -53,8 +53,13 @@ class Fold:
             frozenset(asked.problems[key].task_id for key in self.asked) if self.hides_tasks else frozenset()
         )
         problems = {key: known.problems[key] for key in self.known}
-        return known.workspace.snapshot.subset(
-            problems, hides_tasks=self.hides_tasks, tasks=tasks, mixture=mixture, left_out=left_out
+        return SubsetRanker(
+            known.workspace.snapshot,
+            problems,
+            hides_tasks=self.hides_tasks,
+            tasks=tasks,
+            mixture=mixture,
+            left_out=left_out,
         )
 
 

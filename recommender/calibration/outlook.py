@@ -1,7 +1,7 @@
 """Forecasts of the gain of a recommendation, learned from answers that could be checked.
 
 Known problems were asked about as if their hardware or task were new
-(:mod:`recommender.backtest.self_test`); the errors of the answers are explained by their circumstances.
+(:mod:`tools.fitting.fit_outlook`); the errors of the answers are explained by their circumstances.
 That gives each answer
 
     an interval of its gain:   gain + scale(circumstances) * quantiles of (error / scale), by distance class,

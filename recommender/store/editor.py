@@ -137,7 +137,7 @@ class Editor:
         Raises:
             MissingDependencyError: scikit-learn is not installed.
         """
-        from recommender.backtest.subset import learn
+        from recommender.store.upkeep.learned import learn
 
         writer = self._writer
         return learn(writer.graph, writer.trials, HardwareTree(writer.graph), writer.layout.models)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
 from embeddings.index import ProblemIndex
 from kg.rows.trials import TrialStore
 from kg.triples.hardware_tree import HardwareTree
@@ -38,15 +36,12 @@ from recommender.store import creation
 from recommender.store.encoding import problem_encoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from embeddings.encoder import ProblemEncoder
-    from embeddings.weights import BlockWeights
     from kg.nouns.entities import Problem
     from kg.triples.graph import GraphStore
-    from recommender.backtest.subset import SubsetRanker
-    from recommender.calibration.mixture import ExpertMixture
     from recommender.files import LearnedFiles, WorkspaceFiles
 
 
@@ -136,32 +131,6 @@ class WorkspaceSnapshot:
     def model_facts(self, problem: Problem) -> dict[str, float | str]:
         """Return facts and architecture of a problem's model; without it, the sizes in the problem."""
         return model_facts(self.graph, problem)
-
-    def subset(
-        self,
-        problems: Mapping[int, Problem],
-        *,
-        hides_tasks: bool = False,
-        tasks: frozenset[str] = frozenset(),
-        mixture: ExpertMixture | None = None,
-        left_out: Callable[[Problem], BlockWeights] | None = None,
-    ) -> SubsetRanker:
-        """A ranker over some of the problems alone, for backtests; see the class for the arguments."""
-        from recommender.backtest.subset import SubsetRanker
-
-        row_of = {key: row for row, key in enumerate(self.index.keys(self.batch).tolist())}
-        return SubsetRanker(
-            problems,
-            self.trials,
-            self.hardware,
-            self.encoder,
-            Similarity.shipped(),
-            vectors=self.index.vectors(np.array([row_of[key] for key in problems], np.int64)),
-            hides_tasks=hides_tasks,
-            tasks=tasks,
-            mixture=mixture,
-            left_out=left_out,
-        )
 
     @cached_property
     def retriever(self) -> Retriever:

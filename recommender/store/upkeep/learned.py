@@ -7,11 +7,28 @@ So a crash leaves what was before or what comes after.
 
 from __future__ import annotations
 
+import logging
 import shutil
-from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from kg.errors import WorkspaceError
+from kg.errors import MissingDependencyError, WorkspaceError
+from kg.nouns.entities import Problem
+from kg.triples.serialisation import from_graph
+from recommender.calibration.response import LEARNED_FROM, ResponseModels, fit, sample_order
 from recommender.files import WorkspaceFiles, write_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from kg.rows.trials import TrialStore
+    from kg.triples.graph import GraphStore
+    from kg.triples.hardware_tree import HardwareTree
+
+logger = logging.getLogger(__name__)
+
+INSTALL_HINT = "in a clone: pip install '.[learn]'"
 
 
 def keep_learned(layout: WorkspaceFiles, batch: int, contents: Mapping[str, bytes]) -> None:
@@ -40,3 +57,35 @@ def sweep_learned(layout: WorkspaceFiles, batch: int) -> None:
     for folder in layout.generations.iterdir():
         if not folder.name.isdecimal() or int(folder.name) > batch:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Path) -> list[str]:
+    """Train a model for each operator with enough timed rows, and keep them in ``folder``.
+
+    Args:
+        graph: Describes the problems.
+        trials: What was measured on them.
+        tree: Facts of hardware.
+        folder: Where the models go: plain arrays and a JSON header.
+
+    Returns:
+        The operators learned.
+
+    Raises:
+        MissingDependencyError: scikit-learn is not installed.
+    """
+    if find_spec("sklearn") is None:
+        raise MissingDependencyError("learning needs scikit-learn", hint=INSTALL_HINT)
+    models = ResponseModels()
+    for operator, metric, keys in trials.families(at_least=LEARNED_FROM):
+
+        def problems(wanted: list[int] = keys) -> Iterator[tuple[Problem, int]]:
+            for row in sorted(trials.summary(wanted), key=lambda row: sample_order(row.id)):
+                yield from_graph(graph, Problem, row.id), row.key
+
+        model = fit(problems(), trials, tree.facts)
+        if model is not None:
+            models.models[operator, metric] = model
+            logger.info("learned %s by %s from %d rows", operator, metric, model.rows)
+    models.save(folder)
+    return sorted(operator for operator, _ in models.models)

@@ -2,80 +2,36 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from embeddings.index import ProblemIndex
-from kg.errors import MissingDependencyError
-from kg.nouns.entities import Problem
 from kg.rows.trials_file import open_file
-from kg.triples.serialisation import from_graph
-from recommender.calibration.response import LEARNED_FROM, ResponseModels, fit, sample_order
+from recommender.calibration.response import LEARNED_FROM, ResponseModels
+from recommender.calibration.similarity import Similarity
 from recommender.ranking.cases.evidence import CaseQuestion
 from recommender.ranking.cases.ranker import Ranker
 from recommender.ranking.feasibility.feasibility import by_rules
 from recommender.retrieval.neighbours import Retriever
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
-    from embeddings.encoder import ProblemEncoder
     from embeddings.weights import BlockWeights
+    from kg.nouns.entities import Problem
     from kg.rows.trial_rows import ProblemRow
     from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
     from recommender.calibration.mixture import ExpertMixture
     from recommender.calibration.response import ResponseModel
-    from recommender.calibration.similarity import Similarity
     from recommender.ranking.cases.ranker import Ranking
     from recommender.retrieval.neighbours import Neighbour
-
-
-logger = logging.getLogger(__name__)
-
-INSTALL_HINT = "in a clone: pip install '.[learn]'"
-
-
-def learn(graph: GraphStore, trials: TrialStore, tree: HardwareTree, folder: Path) -> list[str]:
-    """Train a model for each operator with enough timed rows, and keep them in ``folder``.
-
-    Args:
-        graph: Describes the problems.
-        trials: What was measured on them.
-        tree: Facts of hardware.
-        folder: Where the models go: plain arrays and a JSON header.
-
-    Returns:
-        The operators learned.
-
-    Raises:
-        MissingDependencyError: scikit-learn is not installed.
-    """
-    if find_spec("sklearn") is None:
-        raise MissingDependencyError("learning needs scikit-learn", hint=INSTALL_HINT)
-    models = ResponseModels()
-    for operator, metric, keys in trials.families(at_least=LEARNED_FROM):
-
-        def problems(wanted: list[int] = keys) -> Iterator[tuple[Problem, int]]:
-            for row in sorted(trials.summary(wanted), key=lambda row: sample_order(row.id)):
-                yield from_graph(graph, Problem, row.id), row.key
-
-        model = fit(problems(), trials, tree.facts)
-        if model is not None:
-            models.models[operator, metric] = model
-            logger.info("learned %s by %s from %d rows", operator, metric, model.rows)
-    models.save(folder)
-    return sorted(operator for operator, _ in models.models)
+    from recommender.store.snapshot import WorkspaceSnapshot
 
 
 class _OnDemand:
@@ -107,12 +63,8 @@ class SubsetRanker:
     models are trained on them where a workspace would train them.
 
     Args:
+        snapshot: The workspace.
         known: Problems that may answer, by key.
-        trials: What was measured on them.
-        tree: Hardware.
-        encoder: Makes vectors of problems.
-        similarity: What differences are worth.
-        vectors: Their vectors in the order of ``known``; encoded here if None.
         hides_tasks: Whether a question's own task is hidden wherever it ran.
         tasks: The tasks that are asked about, which models must not have seen; empty where they may.
         mixture: How far each expert is followed, without the asked hardware; what ships if None.
@@ -121,25 +73,23 @@ class SubsetRanker:
 
     def __init__(
         self,
+        snapshot: WorkspaceSnapshot,
         known: Mapping[int, Problem],
-        trials: TrialStore,
-        tree: HardwareTree,
-        encoder: ProblemEncoder,
-        similarity: Similarity,
         *,
-        vectors: NDArray[np.float32] | None = None,
         hides_tasks: bool = False,
         tasks: frozenset[str] = frozenset(),
         mixture: ExpertMixture | None = None,
         left_out: Callable[[Problem], BlockWeights] | None = None,
     ) -> None:
+        trials, tree = snapshot.trials, snapshot.hardware
         self._known = known
         self._hides_tasks = hides_tasks
         self._place = tempfile.TemporaryDirectory()
         self._open = ExitStack()
-        self._vectors = vectors
+        row_of = {key: row for row, key in enumerate(snapshot.index.keys(snapshot.batch).tolist())}
+        self._vectors = snapshot.index.vectors(np.array([row_of[key] for key in known], np.int64))
         self._left_out = left_out
-        self._trials, self._tree, self._encoder, self._similarity = trials, tree, encoder, similarity
+        self._trials, self._tree, self._encoder = trials, tree, snapshot.encoder
         self._by_weights: dict[BlockWeights, Retriever] = {}
         self.taught = {key: item for key, item in known.items() if item.task_id not in tasks}
         self._ranker = Ranker(trials, tree, _OnDemand(self.taught, trials, tree), mixture)
@@ -165,19 +115,18 @@ class SubsetRanker:
 
     def _retriever(self, weights: BlockWeights) -> Retriever:
         """Return what finds neighbours among the known problems by these weights."""
-        encoder, similarity, vectors = self._encoder, self._similarity, self._vectors
+        encoder, similarity, vectors = self._encoder, Similarity.shipped(), self._vectors
         if weights != encoder.weights:
             encoder, similarity = encoder.reweighted(weights), replace(similarity, weights=weights)
-            vectors = None if vectors is None else vectors * self._encoder.factors(weights)
+            vectors = vectors * self._encoder.factors(weights)
         place = Path(self._place.name) / str(len(self._by_weights))
         place.mkdir()
         file = open_file(place / "vectors.sqlite3", read_only=False)
         self._open.callback(file.close)
         index = ProblemIndex(file, place, encoder.dimension, encoder.hash)
         if self._known:
-            rows = encoder.encode(list(self._known.values())) if vectors is None else vectors
             with file.transaction():
-                index.table.append(np.fromiter(self._known, np.int64), 1, rows)
+                index.table.append(np.fromiter(self._known, np.int64), 1, vectors)
             index.catch_up()
         return Retriever(self._trials, index, encoder, self._tree, similarity)
 

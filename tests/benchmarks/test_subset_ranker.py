@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.protocols.subset_ranker import SubsetRanker
 from embeddings.weights import BlockWeights
 from kg.nouns.entities import Problem
 from kg.triples.serialisation import from_graph
@@ -56,10 +57,10 @@ def test_only_the_known_problems_answer(shipped_path: Path, tmp_path: Path) -> N
         asked = next(item for item in every.values() if item.hardware.name == nvidia)
         amd = {key: item for key, item in every.items() if item.hardware.name == other}
         assert len(amd) == 2
-        with opened.snapshot.subset(amd) as ranker:
+        with SubsetRanker(opened.snapshot, amd) as ranker:
             assert {item.problem.key for item in ranker.neighbours(asked)} == set(amd)
             assert ranker.rank(asked, 1).configurations[0]["tile"] == 16
-        with opened.snapshot.subset(every) as ranker:
+        with SubsetRanker(opened.snapshot, every) as ranker:
             assert ranker.rank(asked, 1).configurations[0]["tile"] == 64
 
 
@@ -68,7 +69,7 @@ def test_a_hidden_task_answers_on_no_device(shipped_path: Path, tmp_path: Path) 
         every = problems(opened)
         asked = next(iter(every.values()))
         tasks = frozenset({asked.task_id})
-        with opened.snapshot.subset(every, hides_tasks=True, tasks=tasks) as ranker:
+        with SubsetRanker(opened.snapshot, every, hides_tasks=True, tasks=tasks) as ranker:
             near = {item.problem.key for item in ranker.neighbours(asked)}
             assert near == {key for key, item in every.items() if item.task_id != asked.task_id}
             assert set(ranker.taught) == near
@@ -81,8 +82,8 @@ def test_a_question_is_asked_with_weights_of_its_own(shipped_path: Path, tmp_pat
         as_shipped = BlockWeights.shipped()
         blind = replace(as_shipped, shape=0.0)
         with (
-            opened.snapshot.subset(every, left_out=lambda _: blind) as nested,
-            opened.snapshot.subset(every) as shipped,
+            SubsetRanker(opened.snapshot, every, left_out=lambda _: blind) as nested,
+            SubsetRanker(opened.snapshot, every) as shipped,
         ):
             apart = {
                 name: {item.problem.key: item.apart for item in ranker.neighbours(asked)}
