@@ -176,11 +176,7 @@ def _say_misuse(error: TyperException) -> None:
     said = io.StringIO()
     error.show(said)  # type: ignore[attr-defined]  # of all that typer raises itself
     for line in harmless(said.getvalue()).splitlines():  # usage and help are in the language
-        label, colon, text = line.partition(": ")
-        if (label, colon) == ("Error", ": "):
-            print(f"{localised(label)}: {localised(text)}", file=sys.stderr)
-        else:
-            print(localised(line) if line.startswith("Try ") else line, file=sys.stderr)
+        print(localised(line) if line.startswith(("Try ", "Error: ")) else line, file=sys.stderr)
 
 
 def _print(message: str, hint: str) -> None:

@@ -99,10 +99,14 @@ def as_foreign_json(content: Mapping[str, object]) -> None:
 
 def say(text: str = "") -> None:
     """Print text for people: in their language, its lines broken between words to fit the screen."""
-    columns = line_width(sys.stdout, os.environ)
     for line in text.split("\n"):
-        for part in wrapped(localised(line), columns):
-            print(part)
+        as_it_stands(localised(line))
+
+
+def as_it_stands(line: str) -> None:
+    """Print a line broken between words to fit the screen, in the language that it has."""
+    for part in wrapped(line, line_width(sys.stdout, os.environ)):
+        print(part)
 
 
 def fits_a_line(text: str) -> bool:
@@ -112,7 +116,7 @@ def fits_a_line(text: str) -> bool:
 
 def note(text: str) -> None:
     """Something to know beside the result, on stderr."""
-    _beside(f"{localised('note')}: {localised(text)}")
+    _beside(localised(f"note: {text}"))
 
 
 def aside(text: str) -> None:

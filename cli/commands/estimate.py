@@ -217,7 +217,7 @@ def _show(estimated: Estimate) -> None:
         )
     ]
     rows += [
-        (f"  {name.replace('_', ' ')}", output.quantity(part, "s"), f"{100 * part / time:.1f} %")
+        (f"  {name.replace('_', ' ')} time", output.quantity(part, "s"), f"{100 * part / time:.1f} %")
         for name, part in step.split_s.items()
         if part > 0
     ]

@@ -117,7 +117,7 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
     )
     rate = f", {request.rate_per_s:g} requests/s" if request.rate_per_s is not None else ""
     shape = f" ({work.shape})" if work.shape else ""
-    say(f"{work.model}{shape} on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
+    say(f"{work.model} serve{shape} on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
     if not found.options:
         one = found.nearest
         if one is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.output import say
+from cli.output import as_it_stands
 from cli.text.language import localised
 from cli.text.width import columns_of
 
@@ -11,6 +11,10 @@ LABEL_WIDTH = 15
 
 def say_labelled(label: str, text: str) -> None:
     """Print a text behind its label, in the language of this run."""
+    quote_labelled(label, localised(text))
+
+
+def quote_labelled(label: str, text: str) -> None:
+    """Print what a file says behind a label, in the file's own language."""
     head = localised(label)
-    space = " " * (LABEL_WIDTH - 3 - columns_of(head))
-    say(f"   {head}{space}{localised(text)}")
+    as_it_stands(f"   {head}{' ' * (LABEL_WIDTH - 3 - columns_of(head))}{text}")

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from cli import output
-from cli.diagnosis.labels import say_labelled
+from cli.diagnosis.labels import quote_labelled, say_labelled
 from cli.output import say
-from cli.text.language import language
+from cli.text.language import language, localised
 from kg.errors import NoEvidenceError
 from recommender.diagnosis.known_faults import MOST_TEXT
 from recommender.diagnosis.pressures import as_numbers, is_general
@@ -55,7 +55,7 @@ def show_log(path: Path, answer: LogAnswer) -> None:
     if is_echo:  # what came before may be the cause of what failed in turn
         number, text = reading.unknown[0]
         say(f"first error, which no table has, line {number}")
-        say_labelled("seen", text[:MOST_TEXT])
+        quote_labelled("seen", text[:MOST_TEXT])
         say()
     for fault in causes or reading.faults:
         _show_fault(fault, answer)
@@ -85,7 +85,7 @@ def _show_beside(name: str, seen: tuple[SeenFault, ...]) -> None:
         say()
     for item in seen:
         say(f"Beside, {name}: {item.fault.label}, line {_lines(item.lines, item.count)}")
-        say_labelled("seen", item.first)
+        quote_labelled("seen", item.first)
         _show_values(item.values)
         say_labelled("remedy", _in_language(item.fault.remedy))
         say()
@@ -103,7 +103,7 @@ def _show_unknown(answer: LogAnswer, *, is_named: bool, shown: int) -> None:
         if is_named and cure is None:
             continue
         say(f"error that no table has, line {number}")
-        say_labelled("seen", text[:MOST_TEXT])
+        quote_labelled("seen", text[:MOST_TEXT])
         if cure is not None:
             _show_moves(cure.moves)
         say()
@@ -113,7 +113,7 @@ def not_understood(path: Path, answer: LogAnswer) -> NoEvidenceError:
     """The refusal of a log in which nothing is understood."""
     reading = answer.reading
     near = reading.nearest or reading.unknown
-    lines = "; ".join(f"line {number}: {text[:MOST_TEXT]}" for number, text in near)
+    lines = "; ".join(f"{localised(f'line {number}')}: {text[:MOST_TEXT]}" for number, text in near)
     return NoEvidenceError(
         f"{path}: nothing of its {reading.lines} lines is understood; nearest are {lines}",
         hint=f"looked for {reading.looked_for}",
@@ -123,7 +123,7 @@ def not_understood(path: Path, answer: LogAnswer) -> NoEvidenceError:
 def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
     codes = f" [{', '.join(item.fault.codes)}]" if item.fault.codes else ""
     say(f"{item.fault.label}{codes}, line {_lines(item.lines, item.count)}")
-    say_labelled("seen", item.first)
+    quote_labelled("seen", item.first)
     _show_values(item.values)
     if (held := item.values.get(_HELD)) and _is_of_another(item.values):
         say_labelled(
@@ -150,7 +150,7 @@ def _show_statement(item: SeenStatement, answer: LogAnswer) -> None:
     what = {"raise": item.statement.where}.get(item.statement.level, item.statement.level)
     of = "known statement of" if item.is_own else "in words of"
     say(f"{what}, {of} {known}, line {_lines(item.lines, item.count)}")
-    say_labelled("seen", item.text)
+    quote_labelled("seen", item.text)
     _show_values(item.values)
     if cure := answer.cures.get(item.last):
         _show_moves(cure.moves)
@@ -189,7 +189,7 @@ def _show_states(path: Path, answer: LogAnswer) -> None:
     programs = ", ".join(answer.reading.programs)
     say(f"{path}: lines of {programs or answer.server}, none of them an error.")
     for item in answer.reading.states[-MOST_STATES:]:
-        say_labelled("says", f"line {item.last}: {item.text}")
+        quote_labelled("says", f"{localised(f'line {item.last}')}: {item.text}")
 
 
 def _show_load(load: ServingLoad, lacks: Mapping[str, tuple[Move, ...]]) -> None:

@@ -23,7 +23,7 @@ class HelpPage(typer.Context.formatter_class):  # type: ignore[valid-type,misc] 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         """Write the line of usage."""
         words = [help_text(word) for word in args.split()]
-        super().write_usage(prog, " ".join(words), prefix or f"{help_text('Usage')}: ")
+        super().write_usage(prog, " ".join(words), prefix or help_text("Usage: "))
 
     def write_heading(self, heading: str) -> None:
         """Write the heading of a list."""

@@ -3,7 +3,8 @@
 The program speaks English. Another language is a table of templates in ``data/texts/``, read only when it is
 spoken: English texts by section, each with its own in that language. A text is looked up as it stands, then
 matched with the templates that have places (``{name}``), whose contents are put into the language in turn
-(``{quoted}`` stays); else the parts of a line that has columns, a number in front or a list are.
+(``{quoted}`` stays, as does a place in quotation marks); else the parts of a line that has columns, a number
+in front or a list are.
 What no template has stays English: names, flags and numbers mean the same everywhere.
 """
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "zh")
 
 _PLACE = re.compile(r"\{(\w+)\}")
+_QUOTED = re.compile(r"'\{(\w+)\}'")
+_MARKED = re.compile(r"(.+?)( +\[[\w-]+\])")
+"""A name with its id behind it."""
 _COLUMNS = re.compile(r"( {2,})")
 _HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
 _NAMED = re.compile(
@@ -35,6 +39,9 @@ _PATH = re.compile(r"\S*[./]\S*")
 LONGEST = 500
 """Letters of a text that is read by templates; ours are shorter."""
 _LIST = re.compile(r"(; )(?![^()]*\))")
+_SIGN = re.compile(r"(?<=[\u4e00-\u9fff）”])([;,:]) |([;,]) (?=[\u4e00-\u9fff])")
+"""A sign of English beside Chinese, with the space behind it."""
+_SIGNS = {";": "；", ",": "，", ":": "："}
 _FORMS = {
     **dict.fromkeys(("count", "batch", "length", "memory", "place", "line", "number", "time"), r"[\d.,]+"),
     **dict.fromkeys(("share", "chance", "before", "after"), r"[\d.]+ ?%"),
@@ -97,7 +104,10 @@ def localised(text: str) -> str:
     if _state["language"] == "en" or not text.strip():
         return text
     before, inner, after = text.partition(text.strip())
-    return before + _in_chinese(inner) + after
+    made = _in_chinese(inner)
+    if made != inner:
+        made = _SIGN.sub(lambda sign: _SIGNS[sign[1] or sign[2]], made)
+    return before + made + after
 
 
 def help_text(text: str) -> str:
@@ -129,11 +139,14 @@ def templates() -> Mapping[str, str]:
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], str]]:
+def _patterns() -> list[tuple[re.Pattern[str], str, frozenset[str]]]:
     """The templates with places, those with most fixed letters first."""
     with_places = [(english, chinese) for english, chinese in templates().items() if _PLACE.search(english)]
     with_places.sort(key=lambda pair: -len(_PLACE.sub("", pair[0])))
-    return [(_pattern(english), chinese) for english, chinese in with_places]
+    return [
+        (_pattern(english), chinese, frozenset({"quoted", *_QUOTED.findall(english)}))
+        for english, chinese in with_places
+    ]
 
 
 def _pattern(english: str) -> re.Pattern[str]:
@@ -152,6 +165,8 @@ def _heads() -> frozenset[str]:
 
 
 def _name(text: str) -> str | None:
+    if sentence := templates().get(f"{text}."):
+        return sentence.rstrip("。")
     return templates().get(text) or _terms.get(text)
 
 
@@ -160,6 +175,8 @@ def _in_chinese(text: str) -> str:
         return exact
     if head := re.match(r"# |\d+\. ", text):
         return head[0] + localised(text[head.end() :])
+    if (marked := _MARKED.fullmatch(text)) and (known := _name(marked[1])) is not None:
+        return known + marked[2]
     if len(text) > LONGEST:
         parts = _LIST.split(text)
         return "".join(map(localised, parts)) if len(parts) > 1 else text
@@ -181,10 +198,13 @@ def _in_chinese(text: str) -> str:
 
 
 def _by_template(text: str) -> str | None:
-    for pattern, chinese in _patterns():
+    for pattern, chinese, verbatim in _patterns():
         if (match := pattern.fullmatch(text)) is not None:
-            held = match.groupdict().items()
-            return chinese.format(**{at: what if at == "quoted" else localised(what) for at, what in held})
+            held = dict(match.groupdict())
+            for at, what in held.items():
+                if at not in verbatim:
+                    held[at] = (_name(what) or what) if at == "source" else localised(what)
+            return chinese.format(**held)
     return None
 
 

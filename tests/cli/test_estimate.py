@@ -14,7 +14,7 @@ def test_the_table_has_time_split_memory_and_energy(run: Any) -> None:
     for name in (
         "step",
         "compute",
-        "communication exposed",
+        "communication exposed time",
         "throughput",
         "memory",
         "fits",

@@ -89,7 +89,7 @@ def test_two_releases_are_compared(run: Any) -> None:
     assert "  VLLM_USE_FLASHINFER_SAMPLER: True -> None  [0.21.0]" in back
     assert "  VLLM_USE_FLASHINFER_SAMPLER: None -> True  [0.21.0]" in text
     chinese = run("--lang", "zh", *said).out.splitlines()
-    assert chinese[:2] == ["vllm 的设置：从 0.18.0 到 0.33.0", "已有替代（18）：2 个字段; 16 个环境变量"]
+    assert chinese[:2] == ["vllm 的设置：从 0.18.0 到 0.33.0", "已有替代（18）：2 个字段；16 个环境变量"]
     ascend = run("kb", "diff", "--software", "vllm-ascend=0.11", "--software", "vllm-ascend=0.18")
     assert "it runs on vllm, which goes from 0.11.0 to 0.18.0" in " ".join(ascend.err.split())
     same = run("kb", "diff", "--software", "vllm=0.18", "--software", "vllm=0.18.0")

@@ -63,4 +63,4 @@ def test_headings_of_lists_are_in_chinese(run: Any, kind: str) -> None:
     heading = ran.out.splitlines()[0]
     assert re.search(r"[\u4e00-\u9fff]", heading)
     assert re.findall(r"[a-z]{2,}", heading) == []
-    assert "说明: " in ran.err or kind == "settings"
+    assert "说明：" in ran.err or kind == "settings"
