@@ -9,12 +9,8 @@ from cli.text.width import columns_of
 LABEL_WIDTH = 15
 
 
-def say_labelled(label: str, text: str) -> None:
-    """Print a text behind its label, in the language of this run."""
-    quote_labelled(label, localised(text))
-
-
-def quote_labelled(label: str, text: str) -> None:
-    """Print what a file says behind a label, in the file's own language."""
+def say_labelled(label: str, text: str, *, is_quoted: bool = False) -> None:
+    """Print a text behind its label, in the language of this run; what is quoted stays as it is."""
     head = localised(label)
-    as_it_stands(f"   {head}{' ' * (LABEL_WIDTH - 3 - columns_of(head))}{text}")
+    space = " " * (LABEL_WIDTH - 3 - columns_of(head))
+    as_it_stands(f"   {head}{space}{text if is_quoted else localised(text)}")

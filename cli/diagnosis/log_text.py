@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from cli import output
-from cli.diagnosis.labels import quote_labelled, say_labelled
+from cli.diagnosis.labels import say_labelled
 from cli.output import say
 from cli.text.language import language, localised
 from kg.errors import NoEvidenceError
@@ -55,7 +55,7 @@ def show_log(path: Path, answer: LogAnswer) -> None:
     if is_echo:  # what came before may be the cause of what failed in turn
         number, text = reading.unknown[0]
         say(f"first error, which no table has, line {number}")
-        quote_labelled("seen", text[:MOST_TEXT])
+        say_labelled("seen", text[:MOST_TEXT], is_quoted=True)
         say()
     for fault in causes or reading.faults:
         _show_fault(fault, answer)
@@ -85,7 +85,7 @@ def _show_beside(name: str, seen: tuple[SeenFault, ...]) -> None:
         say()
     for item in seen:
         say(f"Beside, {name}: {item.fault.label}, line {_lines(item.lines, item.count)}")
-        quote_labelled("seen", item.first)
+        say_labelled("seen", item.first, is_quoted=True)
         _show_values(item.values)
         say_labelled("remedy", _in_language(item.fault.remedy))
         say()
@@ -103,7 +103,7 @@ def _show_unknown(answer: LogAnswer, *, is_named: bool, shown: int) -> None:
         if is_named and cure is None:
             continue
         say(f"error that no table has, line {number}")
-        quote_labelled("seen", text[:MOST_TEXT])
+        say_labelled("seen", text[:MOST_TEXT], is_quoted=True)
         if cure is not None:
             _show_moves(cure.moves)
         say()
@@ -123,7 +123,7 @@ def not_understood(path: Path, answer: LogAnswer) -> NoEvidenceError:
 def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
     codes = f" [{', '.join(item.fault.codes)}]" if item.fault.codes else ""
     say(f"{item.fault.label}{codes}, line {_lines(item.lines, item.count)}")
-    quote_labelled("seen", item.first)
+    say_labelled("seen", item.first, is_quoted=True)
     _show_values(item.values)
     if (held := item.values.get(_HELD)) and _is_of_another(item.values):
         say_labelled(
@@ -150,7 +150,7 @@ def _show_statement(item: SeenStatement, answer: LogAnswer) -> None:
     what = {"raise": item.statement.where}.get(item.statement.level, item.statement.level)
     of = "known statement of" if item.is_own else "in words of"
     say(f"{what}, {of} {known}, line {_lines(item.lines, item.count)}")
-    quote_labelled("seen", item.text)
+    say_labelled("seen", item.text, is_quoted=True)
     _show_values(item.values)
     if cure := answer.cures.get(item.last):
         _show_moves(cure.moves)
@@ -189,7 +189,7 @@ def _show_states(path: Path, answer: LogAnswer) -> None:
     programs = ", ".join(answer.reading.programs)
     say(f"{path}: lines of {programs or answer.server}, none of them an error.")
     for item in answer.reading.states[-MOST_STATES:]:
-        quote_labelled("says", f"{localised(f'line {item.last}')}: {item.text}")
+        say_labelled("says", f"{localised(f'line {item.last}')}: {item.text}", is_quoted=True)
 
 
 def _show_load(load: ServingLoad, lacks: Mapping[str, tuple[Move, ...]]) -> None:

@@ -41,7 +41,6 @@ LONGEST = 500
 _LIST = re.compile(r"(; )(?![^()]*\))")
 _SIGN = re.compile(r"(?<=[\u4e00-\u9fff）”])([;,:]) |([;,]) (?=[\u4e00-\u9fff])")
 """A sign of English beside Chinese, with the space behind it."""
-_SIGNS = {";": "；", ",": "，", ":": "："}
 _FORMS = {
     **dict.fromkeys(("count", "batch", "length", "memory", "place", "line", "number", "time"), r"[\d.,]+"),
     **dict.fromkeys(("share", "chance", "before", "after"), r"[\d.]+ ?%"),
@@ -106,7 +105,7 @@ def localised(text: str) -> str:
     before, inner, after = text.partition(text.strip())
     made = _in_chinese(inner)
     if made != inner:
-        made = _SIGN.sub(lambda sign: _SIGNS[sign[1] or sign[2]], made)
+        made = _SIGN.sub(lambda sign: "；，："[";,:".index(sign[0][0])], made)
     return before + made + after
 
 
@@ -139,12 +138,12 @@ def templates() -> Mapping[str, str]:
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], str, frozenset[str]]]:
+def _patterns() -> list[tuple[re.Pattern[str], str, set[str]]]:
     """The templates with places, those with most fixed letters first."""
     with_places = [(english, chinese) for english, chinese in templates().items() if _PLACE.search(english)]
     with_places.sort(key=lambda pair: -len(_PLACE.sub("", pair[0])))
     return [
-        (_pattern(english), chinese, frozenset({"quoted", *_QUOTED.findall(english)}))
+        (_pattern(english), chinese, {"quoted", "source", *_QUOTED.findall(english)})
         for english, chinese in with_places
     ]
 
@@ -184,6 +183,8 @@ def _in_chinese(text: str) -> str:
     known = _name(named["name"]) if named else None
     if named and known and named["because"]:
         return f"{known}（{localised(named['because'])}）"
+    if named and " " in (named["rest"] or "") and (rest := _name(named["rest"])):
+        return f"{localised(named['name'])}：{rest}"
     if (not known or (named and named["name"] in _heads())) and (made := _by_template(text)) is not None:
         return made
     if named and known:
@@ -200,11 +201,8 @@ def _in_chinese(text: str) -> str:
 def _by_template(text: str) -> str | None:
     for pattern, chinese, verbatim in _patterns():
         if (match := pattern.fullmatch(text)) is not None:
-            held = dict(match.groupdict())
-            for at, what in held.items():
-                if at not in verbatim:
-                    held[at] = (_name(what) or what) if at == "source" else localised(what)
-            return chinese.format(**held)
+            held = match.groupdict().items()
+            return chinese.format(**{at: what if at in verbatim else localised(what) for at, what in held})
     return None
 
 
