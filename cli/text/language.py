@@ -25,7 +25,7 @@ LANGUAGES = ("en", "zh")
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _QUOTED = re.compile(r"'\{(\w+)\}'")
-_MARKED = re.compile(r"(.+?)( +\[[\w-]+\])")
+_MARKED = re.compile(r"(.+?)( +\[[0-9a-f]{12}\])")
 """A name with its id behind it."""
 _COLUMNS = re.compile(r"( {2,})")
 _HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
