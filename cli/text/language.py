@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -84,8 +85,9 @@ def choose_language(option: str | None, configured: str, environment: Mapping[st
 
 
 def use_language(language: str) -> None:
-    """Print in this language from now on."""
-    _state["language"] = language
+    """Print in this language from now on; in English where the encoding of the output has no Chinese."""
+    has_letters = "中".encode(getattr(sys.stdout, "encoding", None) or "utf-8", "ignore")
+    _state["language"] = language if has_letters else "en"
 
 
 def use_terms(terms: Mapping[str, str]) -> None:

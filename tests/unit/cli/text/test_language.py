@@ -1,7 +1,9 @@
 """The language of a run."""
 
+import io
 import json
 import re
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -47,6 +49,21 @@ def test_the_option_wins_then_the_file_then_the_locale(
 def test_a_language_that_there_is_not_is_refused(option: str | None, configured: str, place: str) -> None:
     with pytest.raises(InputError, match=f"{place}: no language 'fr'"):
         choose_language(option, configured, {})
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("latin-1", "one device"), ("gbk", "单卡")])
+def test_an_output_without_chinese_letters_has_english(
+    monkeypatch: pytest.MonkeyPatch, encoding: str, shown: str
+) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    use_language("zh")
+    assert localised("one device") == shown
+    use_language("en")
+
+
+@pytest.mark.usefixtures("chinese")
+def test_what_a_user_wrote_stays_as_it_is() -> None:
+    assert localised("No such command 'nothing'.") == "没有命令 'nothing'。"
 
 
 def test_english_stays_as_it_is() -> None:
