@@ -185,7 +185,7 @@ def _in_chinese(text: str) -> str:
     known = _name(named["name"]) if named else None
     if named and known and named["because"]:
         return f"{known}（{localised(named['because'])}）"
-    if named and " " in (named["rest"] or "") and (rest := _name(named["rest"])):
+    if named and not named["name"].isascii() and (rest := _name(named["rest"] or "")):
         return f"{localised(named['name'])}：{rest}"
     if (not known or (named and named["name"] in _heads())) and (made := _by_template(text)) is not None:
         return made

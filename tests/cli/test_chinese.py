@@ -31,7 +31,7 @@ _NAMES = (
     "strategies strategy tb tell text throughput tok token took tp tpot tps trace train training trial "
     "auto blackwell chunk config deepep dlrm full head http hybrid inference jemalloc kpack modelslim module mp multibuffer"
     " https parquet pyarrow profiler schema study rank tile tokenizer transformer groups chromium chrome edge postgresql loss liger"
-    " name ascend cann shm tiling torchrun ttft triton true tunegraph us value values vllm wh words worker workers workspace x yaml zh"
+    " name ascend cann cube shm tiling torchrun ttft triton true tunegraph us value values vllm wh words worker workers workspace x yaml zh"
 )
 NAMES = {*_NAMES.split(), *softwares()}
 """Words of commands, of values that options take, and of formats: they are typed as they stand."""
