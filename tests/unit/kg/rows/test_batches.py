@@ -83,8 +83,9 @@ def test_statements_that_cannot_be_read_are_told(store: TrialStore) -> None:
 
 def test_a_digest_depends_on_number_change_and_seal_before() -> None:
     rows = batches.BatchDigest()
-    found = [rows.with_change(number, change, seal) for number in (1, 2) for change in SAID for seal in "ab"]
-    assert len({*found, rows.with_change(1, None)}) == 9
+    said = [*SAID, GraphChange(removed=b"another")]
+    found = [rows.with_change(number, change, seal) for number in (1, 2) for change in said for seal in "ab"]
+    assert len({*found, rows.with_change(1, None)}) == 13
 
 
 def test_changes_after_a_batch_are_told_with_the_knowledge_that_may_be_there(store: TrialStore) -> None:

@@ -31,3 +31,19 @@ def test_what_a_graph_lacks_is_put_in_once(empty_path: Path, tmp_path: Path) -> 
             assert not graph_mismatch(graph, trials.file)
             assert catch_up(graph, trials.file)
             assert set(graph.triples()) == whole
+
+
+def test_a_graph_of_other_batches_is_told(empty_path: Path, tmp_path: Path) -> None:
+    with Workspace.editor(empty_path, cache=tmp_path) as editor:
+        editor.ingest([write_cases(tmp_path / "any", range(1, 3))])
+    places = {
+        name: WorkspaceFiles(shutil.copytree(empty_path, tmp_path / name)) for name in ("older", "twin")
+    }
+    for path, at in ((empty_path, 3), (tmp_path / "twin", 6)):
+        with Workspace.editor(path, cache=tmp_path) as editor:
+            editor.ingest([write_cases(tmp_path / "any", range(at, at + 3))])
+    said = {"older": "with batch", "twin": "another seal"}
+    with OxigraphStore(WorkspaceFiles(empty_path).live, read_only=True) as graph:
+        for name, files in places.items():
+            with TrialStore(files.trials, read_only=True) as trials:
+                assert said[name] in graph_mismatch(graph, trials.file)

@@ -148,6 +148,19 @@ def test_the_rows_know_the_seal_that_the_graph_has(
         assert batches.newest(trials.file) == (1, batch_records(graph)[1].seal)
 
 
+def test_a_seal_is_of_all_batches_before_it(
+    empty_path: Path, cases: Callable[..., list[Case]], tmp_path: Path
+) -> None:
+    seals = []
+    for path, first in ((shutil.copytree(empty_path, tmp_path / "other"), 1), (empty_path, 3)):
+        for content in (cases(first), cases(2)):
+            with Workspace.editor(path, cache=tmp_path) as editor:
+                editor.add_cases(content)
+        with TrialStore(WorkspaceFiles(path).trials, read_only=True) as trials:
+            seals.append(batches.newest(trials.file)[1])
+    assert len(set(seals)) == 2
+
+
 def test_what_a_batch_that_never_was_saved_is_removed(empty_path: Path) -> None:
     files = WorkspaceFiles(empty_path)
     for since in (0, 9):
