@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from kg.errors import InputError
 from recommender.service import upload
-from recommender.service.upload import unpacked
+from recommender.service.upload import received, unpacked
 
 
 def packed(folder: Path, files: dict[str, bytes]) -> Path:
@@ -73,3 +73,13 @@ def test_an_upload_is_removed_whole(tmp_path: Path) -> None:
     (tmp_path / "up" / "run" / "a.csv").touch()
     upload.discard(tmp_path / "up")
     assert not (tmp_path / "up").exists()
+
+
+@pytest.mark.parametrize("name", ["../a", "/etc/a", "a/b", ".a", "", "a\nb", "a" * 200])
+def test_a_name_that_is_no_plain_file_name_is_refused_before_anything_is_read(
+    name: str, tmp_path: Path
+) -> None:
+    request = Request({"type": "http", "headers": []})  # without a body to read
+    with pytest.raises(InputError, match="no plain file name"):
+        asyncio.run(received(request, tmp_path, name))
+    assert not list(tmp_path.iterdir())
