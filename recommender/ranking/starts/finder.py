@@ -65,6 +65,7 @@ from recommender.ranking.starts.starts import StartReliability, Starts
 from recommender.ranking.starts.support import (
     assumed_by,
     beyond_memory,
+    is_believed,
     is_judged,
     known_of,
     tables_beyond_memory,
@@ -324,7 +325,7 @@ class StartFinder:
             asked = on_fewer_devices(asked) or self._narrowed(draft, asked)
             options = layout_options(asked)
         if not options:
-            smallest = smallest_fit(asked)
+            smallest = smallest_fit(asked.undivided if asked.degrees else asked)
             if smallest is None or situation.devices is not None:
                 fit = fit_of_question(asked.question) if situation.is_training else None
                 draft.notes += [fit.words] if fit is not None else []
@@ -357,7 +358,8 @@ class StartFinder:
     def _narrowed(draft: StartDraft, asked: LayoutQuestion) -> LayoutQuestion:
         """The question in weights that fit, where none are told and their accuracy is published."""
         problem = draft.situation.problem
-        if problem.workload.precision or problem.situation.has_script or draft.situation.devices is None:
+        is_told = problem.workload.precision or draft.situation.devices is None
+        if is_told or is_believed(draft.situation, asked):
             return asked
         name, _ = narrower_fit(asked) or ("", None)
         if not accuracy_in(draft.situation.model.id, name):

@@ -18,6 +18,7 @@ from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes
+from recommender.ranking.feasibility.server_fit import server_fit
 from recommender.ranking.layout_question import LIMITED
 from recommender.ranking.measured.best_case import told
 from recommender.ranking.start import OFFICIAL
@@ -111,7 +112,7 @@ def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
     """Why "does not fit" cannot be said: the program's memory is not modelled, or a script says it runs."""
     if not is_judged(asked):
         return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
-    if not situation.problem.situation.has_script:
+    if not is_believed(situation, asked):
         return ""
     if situation.is_training:
         return (
@@ -123,6 +124,13 @@ def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
         f"by the memory model it does not fit{less}, but your script says that it runs: narrower weights"
         " (--precision), shorter lengths (--shape) or fewer requests (--trait concurrency=N) may be why"
     )
+
+
+def is_believed(situation: StartSituation, asked: LayoutQuestion) -> bool:
+    """Whether a script is taken to run although no layout fits: not a server that surely cannot start."""
+    fit = server_fit(asked.question, situation.current or {}, situation.framework.id)
+    is_refused = fit is not None and fit.is_sure and not fit.starts
+    return situation.problem.situation.has_script and not is_refused
 
 
 def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
