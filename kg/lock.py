@@ -85,7 +85,13 @@ class WriterLock:
         }
         self.was_left = os.fstat(self._descriptor).st_size > 0
         os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, json.dumps(about).encode(), 0)
+        try:
+            os.pwrite(self._descriptor, json.dumps(about).encode(), 0)
+        except OSError as error:
+            self.release()
+            raise WorkspaceError(
+                f"{path.parent} cannot be written to: {error.strerror}", hint="make room, and do it again"
+            ) from None
 
     def __enter__(self) -> Self:
         return self
