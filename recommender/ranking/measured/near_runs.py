@@ -145,7 +145,8 @@ class NearRuns:
             sizes = [
                 (name, shape[name]) for name in ("input_len", "output_len", "seq_len") if shape.get(name)
             ]
-            counted[tuple(sizes)] += len(trials) if sizes else 0
+            if sizes:
+                counted[tuple(sizes)] += len(trials)
         return dict(counted.most_common(1)[0][0]) if counted else {}
 
     def program(self, problem: Problem) -> str:
@@ -161,7 +162,8 @@ class NearRuns:
             if known is None or known.workload.kind is not problem.workload.kind or row.trust is Trust.LOW:
                 continue
             trials = self._reader.trials(row)
-            yield known, [one for one in trials if "://" not in self._reader.source(one.source_id)]
+            if own := [one for one in trials if "://" not in self._reader.source(one.source_id)]:
+                yield known, own
 
     def own_steps(self) -> list[MeasuredStep]:
         """The runs of whoever asks beside their physics: those whose source has no published address."""

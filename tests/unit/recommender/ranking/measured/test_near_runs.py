@@ -56,3 +56,12 @@ def test_the_same_device_comes_before_like_lengths(
     with with_cases(shipped_path, tmp_path, *cases) as workspace:
         found = workspace.snapshot.near_runs.near(question(workspace))
     assert [run.trial.measurement.value for run in found] == [3000, 2000]
+
+
+def test_published_runs_are_nobodys_own(shipped: Workspace) -> None:
+    asked = {"model": "qwen3-235b-a22b", "phase": "serving", "hardware": "ascend-910c", "count": 16}
+    problem, _ = shipped.problem(asked)
+    runs = shipped.snapshot.near_runs
+    assert runs.near(Question.of(problem, shipped.ask.model_facts(problem), shipped.hardware))
+    assert not runs.lengths(problem)
+    assert not runs.program(problem)
