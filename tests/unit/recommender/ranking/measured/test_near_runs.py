@@ -62,6 +62,5 @@ def test_published_runs_are_nobodys_own(shipped: Workspace) -> None:
     asked = {"model": "qwen3-235b-a22b", "phase": "serving", "hardware": "ascend-910c", "count": 16}
     problem, _ = shipped.problem(asked)
     runs = shipped.snapshot.near_runs
-    assert runs.near(Question.of(problem, shipped.ask.model_facts(problem), shipped.hardware))
-    assert not runs.lengths(problem)
+    assert not runs.lengths(problem)  # vLLM Ascend's tests have published 3,500 and 1,500
     assert not runs.program(problem)
