@@ -134,7 +134,7 @@ def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> N
         (
             (*TRAINING, *B3, "--objective", "throughputt"),
             "no metric named 'throughputt'",
-            "did you mean throughput?",
+            "did you mean throughput",
         ),
         (
             (*TRAINING, *B3, "--bottleneck", "allreduce-wiat"),

@@ -12,7 +12,7 @@ from kg.terms.parts import part_of, parts
         ("--use-fused-ring-attention-update", True, "mindspeed-llm", "second context rank"),
         ("--mm-encoder-tp-mode", "data", "vllm", "encoder of images or sound"),
         ("--mla-mm-split", True, "mindspeed-llm", "latent attention"),
-        ("ec_transfer_config.ec_role", "ec_consumer", "vllm-ascend", "encoder on servers of its own"),
+        ("ec_transfer_config.ec_role", "ec_consumer", "vllm-ascend", "separate encoder servers"),
         ("limit_mm_per_prompt.image", 0, "", "vision encoder"),
         ("speculative_config.method", "deepseek_mtp", "vllm", "draft layers"),
         ("speculative_config.method", "ngram", "vllm", "draft model"),
