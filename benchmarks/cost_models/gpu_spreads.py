@@ -21,6 +21,9 @@ from benchmarks.protocols.anchoring import nine_tenths
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.gain import NORMAL_90
 
+QUICK_ROWS = 30
+"""Rows of a file in a quick run."""
+
 
 @dataclass(frozen=True, slots=True)
 class PhysicsError:
@@ -37,6 +40,19 @@ class PhysicsError:
     vendor: str
     engine: str
     log_ratio: float
+
+
+def read_options(doc: str | None) -> harness.Run:
+    """The files of cases, and how many rows of each are drawn."""
+    chosen = harness.read(
+        doc,
+        harness.place("--asked", nargs="+", help="cases of GPUs"),
+        harness.option("--rows", type=int, default=150, help="rows of each file"),
+        quick=f"{QUICK_ROWS} rows of each file",
+        published=7,
+    )
+    chosen.rows = min(chosen.rows, QUICK_ROWS) if chosen.quick else chosen.rows
+    return chosen
 
 
 def physics_errors(path: Path, rows: int, seed: int, known: ShippedKnowledge) -> list[PhysicsError]:
@@ -81,12 +97,7 @@ def nested(errors: Sequence[PhysicsError], run: harness.Run) -> dict[str, float 
 
 def main() -> None:
     """Read, score, print."""
-    chosen = harness.read(
-        __doc__,
-        harness.place("--asked", nargs="+", help="cases of GPUs"),
-        harness.option("--rows", type=int, default=150, help="rows of each file"),
-        published=7,
-    )
+    chosen = read_options(__doc__)
     known = ShippedKnowledge.load()
     errors = [one for path in chosen.asked for one in physics_errors(path, chosen.rows, chosen.seed, known)]
     for table in sorted({one.table for one in errors}):

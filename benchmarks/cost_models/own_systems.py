@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmarks import harness
 from benchmarks.cost_models.end_to_end import points, read
+from benchmarks.cost_models.gpu_spreads import read_options
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.gain import NORMAL_90
 from recommender.cost_model.anchors import EFFECTS, OWN_SITE, Anchors, MeasuredStep, sharing
@@ -110,12 +110,7 @@ def figures(found: Sequence[tuple[float, ...]]) -> dict[str, object]:
 
 def main() -> None:
     """Read, fit without each file, score, print."""
-    chosen = harness.read(
-        __doc__,
-        harness.place("--asked", nargs="+", help="cases of GPUs"),
-        harness.option("--rows", type=int, default=150, help="rows of each file"),
-        published=7,
-    )
+    chosen = read_options(__doc__)
     known, rows, chance = ShippedKnowledge.load(), [], random.Random(chosen.seed)
     for path in chosen.asked:
         drawn = read([path])

@@ -12,7 +12,7 @@ from ingest.questions.launches.launch_files import staying_files
 from ingest.questions.launches.program import POSITIONAL
 from ingest.questions.launches.script import UNKNOWN, readable
 from kg.terms.dialects import statement
-from kg.terms.meanings import table
+from kg.terms.meanings import meaning_of, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,8 @@ def read_trainer(
     hint = next((stem for word in files.values() if _SIZED.search(stem := PurePosixPath(word).stem)), "")
     if hint and "model" not in question:
         question["model"] = hint
-    skipped = {*NOT_TUNED, *signs.model, *signs.length, *files} - staying_files(started, given).keys()
+    unsaid = {name for name in NOT_TUNED if meaning_of(name, signs.id) is None}
+    skipped = {*unsaid, *signs.model, *signs.length, *files} - staying_files(started, given).keys()
     question["current"] = {**environment, **{k: v for k, v in given.values.items() if k not in skipped}}
     if places := {name: path for name, path in given.places.items() if name not in skipped}:
         question["places"] = places

@@ -126,3 +126,11 @@ def test_megatron_without_the_variable_that_it_checks(before: str, *, found: boo
     rules = judged(script, "megatron-lm", "0.14.0")
     assert bool({"megatron-hardware-queues", "megatron-hardware-queues-value"} & {*rules}) is found
     assert "megatron-hardware-queues" not in judged(script, "megatron-lm", "0.14.0", has_fp4=True)
+
+
+@pytest.mark.parametrize(
+    ("copies", "is_told"), [("", True), ("--dp 1", True), ("--dp-size 8", False), ("--attn-dp-size 8", False)]
+)
+def test_attention_is_not_copied_over_one_replica(copies: str, is_told: bool) -> None:
+    script = f"python -m sglang.launch_server --model-path a/B --tp 8 --enable-dp-attention {copies}"
+    assert ("sglang-dp-attention-alone" in judged(script, "sglang", "0.5.23")) is is_told

@@ -35,6 +35,14 @@ def test_the_facts_of_a_trainer(command: str, expected: dict[str, object]) -> No
     assert told["phase"] == "training"
 
 
+def test_what_states_a_fact_of_the_program_is_a_setting_of_it() -> None:
+    words = "stage=dpo pref_loss=sigmoid finetuning_type=full seed=1"
+    current = read_launch(f"llamafactory-cli train {words}", "c").question["current"]
+    assert isinstance(current, dict)
+    assert statement(current, "llama-factory").facts == {"objective_kind": "dpo", "lora_rank": 0}
+    assert "seed" not in current
+
+
 def test_adapters_are_said_and_files_that_are_there_are_read() -> None:
     text = "llamafactory-cli train a.yaml"
     assert read_launch(text, "c").notes == ("c: not read: the settings in a.yaml",)
