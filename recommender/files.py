@@ -93,7 +93,7 @@ class LearnedFiles:
 
     @property
     def components(self) -> Path:
-        """How the variance of gains divides among hardware, model family and context."""
+        """File of the variance components of gains: hardware, model family and context."""
         return self.folder / "components.json"
 
     @property
@@ -193,7 +193,7 @@ class WorkspaceFiles:
 
     @property
     def anchors(self) -> Path:
-        """What its own runs say of prices, where ``calibrate --own`` has written it."""
+        """File of corrections from its own runs, where ``calibrate --own`` has written it."""
         return self.root / "anchors.json"
 
     @property
@@ -207,7 +207,7 @@ class WorkspaceFiles:
         return self.root / "lock"
 
     def exists(self) -> bool:
-        """Whether there is a workspace here.
+        """True if there is a workspace here.
 
         Raises:
             WorkspaceError: That cannot be told, because the folder above may not be read.

@@ -100,7 +100,7 @@ class CapacityOption:
 
     @property
     def is_likely(self) -> bool:
-        """Whether the chance is as high as devices are counted for."""
+        """True if the chance is at least ``LIKELY``, the chance that a number of devices must reach."""
         return self.chance >= LIKELY - 1e-6
 
     def cells(self) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class DiagnosisAnswer:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether an earlier run stood beside it."""
+        """True if an earlier run was given to compare with."""
         return self.before is not None
 
     def page_content(self) -> dict[str, object]:

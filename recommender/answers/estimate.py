@@ -89,7 +89,7 @@ class Estimate:
 
     @property
     def comparison(self) -> list[dict[str, Any]]:
-        """What the second step is over the first, where two were asked for beside each other."""
+        """The second step beside the first, field by field; empty unless a comparison was asked for."""
         return differences(self.steps) if self.is_comparison else []
 
     @property
@@ -164,7 +164,7 @@ LEAST_MOVE = 0.01
 
 
 def rests_on(question: Question, steps: Steps) -> str:
-    """What measured steps and runs an estimate is anchored on, and how far off it may be."""
+    """The measured steps and runs that an estimate is anchored on, and its error, as text."""
     parts = [f"anchored on {steps.basis}"] if steps.basis else []
     if steps.doubt is not None:
         number = len(question.measured.runs)
@@ -175,7 +175,7 @@ def rests_on(question: Question, steps: Steps) -> str:
 
 
 def measured_so(question: Question, changes: Sequence[Mapping[str, object]]) -> str:
-    """What exactly the one configuration was measured to reach, where it was; empty for several."""
+    """The measured values of exactly this one configuration, as text; empty for several configurations."""
     place, found = question.place(question.configuration(changes[0])), list[str]()
     for run in question.measured.runs if len(changes) == 1 else ():
         stated = replace(
@@ -189,7 +189,7 @@ def measured_so(question: Question, changes: Sequence[Mapping[str, object]]) -> 
 
 
 def _width(log: float) -> str:
-    """How far off an answer may be."""
+    """The error of an answer as text, from its logarithm."""
     return f"+-{100 * math.expm1(log):.0f} %" if log < 2 else f"off by up to {math.exp(log):.0f} times"
 
 
@@ -248,7 +248,7 @@ def _shared(change: Mapping[str, object], starts: Starts | None) -> dict[str, ob
 
 
 def _still_assumed(starts: Starts | None, stated: frozenset[str]) -> tuple[StatedFact, ...]:
-    """What a decision assumes, without what is stated beside the question."""
+    """Facts that a decision assumes and that the question does not state."""
     if starts is None or starts.question is None:
         return ()
     named = stated | ({"concurrency"} if "batch" in stated else frozenset())

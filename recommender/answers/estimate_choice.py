@@ -64,7 +64,7 @@ def pareto_front(steps: Sequence[PricedStep], fields: Sequence[str]) -> list[int
 
 
 def differences(steps: Sequence[PricedStep]) -> list[dict[str, Any]]:
-    """What the second step is over the first, by field: both values and their ratio."""
+    """The second step compared with the first, by field: both values and their ratio."""
     first, second = steps
     rows: list[dict[str, Any]] = []
     for field in ("time_s", "throughput", "ttft_s", "tpot_s", "memory_total_bytes", "energy_j"):

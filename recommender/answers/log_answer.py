@@ -98,7 +98,7 @@ class LogAnswer:
 
     @property
     def is_understood(self) -> bool:
-        """Whether something is named, or the log is that of a known program without an unknown error."""
+        """True if something is named, or if a known program wrote the log and no error of it is unknown."""
         is_known = self.load is not None or self.reading.has_own_lines
         is_named = self.reading.names_error or any((self.lacks, self.cures, *self.beside.values()))
         return is_named or (is_known and not self.reading.unknown)
@@ -194,7 +194,7 @@ def answer_log(
 
 
 def _numbers_of(reading: LogReading) -> dict[str, float]:
-    """What a log tells of memory, lengths and limits: of its state, then of its errors."""
+    """Memory, lengths and limits that a log states: first its lines of state, then its errors."""
     numbers = dict(reading.numbers)
     for item in reversed(reading.faults):
         numbers |= as_numbers(item.values)
@@ -204,7 +204,7 @@ def _numbers_of(reading: LogReading) -> dict[str, float]:
 def _cures(
     reading: LogReading, program: str, given: Mapping[str, str], *, has_moves: bool
 ) -> dict[int, Cure]:
-    """What messages say of settings themselves, where no table says it: faults, errors, then unknown ones."""
+    """Cures that messages themselves name, where no table has one: of faults, errors, then unknown lines."""
     found: dict[int, Cure] = {}
     if not has_moves:
         for fault in reading.faults:
@@ -242,7 +242,7 @@ def _least_free(graph: GraphStore) -> float:
 
 
 def _lacks_of_load(load: ServingLoad, *, is_short: bool, is_out: bool) -> list[str]:
-    """What the statistics of a server show to hold requests back, and to slow them down.
+    """Settings that hold requests back or slow them down, by the statistics of a server.
 
     Where memory ran out (``is_out``) more requests at once are no advice.
     """

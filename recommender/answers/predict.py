@@ -43,7 +43,7 @@ MOST_INTENSITY_G_PER_KWH = 5000.0
 
 
 def predict(answer: Answer, *, intensity_g_per_kwh: float | None) -> Prediction:
-    """What the recommendations of an answer are worth.
+    """Estimate the value of the recommendations of an answer.
 
     Args:
         answer: Recommendations with their gains, and the start as the cost model was asked about it.
@@ -131,7 +131,7 @@ def _change(item: Change, question: Question | None, notes: list[str]) -> Settin
 
 
 def _kinds(item: Change, change: SettingsChange | None, *, is_simulated: bool) -> Iterator[str]:
-    """How the gain of a recommendation is known; one that was simulated rests on no prior."""
+    """The kinds of evidence of a gain, such as ``measured``; a simulated gain rests on no prior."""
     if item.gain is not None:
         kinds = [support.kind for support in item.evidence if support.kind in {"timed", *map(str, Kind)}]
         named = {"timed": "measured"}
@@ -152,7 +152,7 @@ def _benefit(
     *,
     is_simulated: bool,
 ) -> Benefit:
-    """What one recommendation is worth; a simulated gain has the cost model in it already."""
+    """The value of one recommendation; a simulated gain has the cost model in it already."""
     result = priced_as(problem.objective, problem.workload.kind)
     gained = change.log_gain_in(result) if change is not None and result else None
     modelled = None if gained is None else modelled_gain(gained)
@@ -195,7 +195,7 @@ def _memory(change: SettingsChange | None, reason: str) -> Expected | None:
 
 
 def gain_quantity(problem: Problem) -> str:
-    """What the gains of a question are in: throughput where time and throughput are one, else its metric."""
+    """The quantity of a question's gains: throughput where time and throughput are one, else its metric."""
     kind, objective = problem.workload.kind, problem.objective
     if kind is WorkloadKind.KERNEL:
         listed = METRICS.get(objective.metric)

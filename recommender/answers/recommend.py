@@ -230,7 +230,7 @@ class Recommender:
         return node.device if node is not None else ""
 
     def _is_for_strategies(self, case: Change, ranked: Sequence[RankedStrategy], problem: Problem) -> bool:
-        """Whether a case sets just what a strategy sets: then that one speaks, or was left out with reason.
+        """True if a strategy sets just the same as a case: it speaks then, or was left out for a reason.
 
         Only where a strategy fits and has no gain of its own, the case says more than it does.
         """

@@ -211,7 +211,7 @@ class ProfiledRun:
         )
 
     def now(self, strategy: Strategy) -> Mapping[str, str]:
-        """What the run has of the settings that a strategy would change."""
+        """Current values of the settings that a strategy would change."""
         held = self.in_force(strategy)
         names = [item.parameter for item in strategy.sets if item.parameter not in held]
         return {name: str(self.current[name]) for name in names if name in self.current}
@@ -241,7 +241,7 @@ class ProfiledRun:
         return judge(strategy, self.facts).truth is Truth.FAILS
 
     def open_condition(self, strategy: Strategy) -> str:
-        """What would have to hold for a strategy, as far as the run does not tell."""
+        """The condition of a strategy that the run leaves undecided; empty if it decides all."""
         verdict = judge(strategy, self.facts)
         return verdict.because if verdict.truth is Truth.UNKNOWN else ""
 
@@ -271,7 +271,7 @@ _OF_IMAGES = frozenset({"vision", "audio", "other"})
 
 
 def _model_kinds(profile: Profile) -> frozenset[str]:
-    """What the model may be by its kernels; empty where they do not say."""
+    """Kinds that the model may be, judged by its kernels; empty where they do not say."""
     kernels = [rank.kernels for rank in profile.ranks if rank.kernels is not None]
     labels = " ".join(label.lower() for held in kernels for label in held.label.labels)
     for marks, kind in _MARKS:
@@ -285,7 +285,7 @@ def _model_kinds(profile: Profile) -> frozenset[str]:
 def _frameworks(
     software: Mapping[str, str], current: Mapping[str, object], layouts: AbstractSet[str]
 ) -> frozenset[str]:
-    """What the program may be of; empty where the profile does not say."""
+    """Frameworks that may run the program; empty where the profile does not say."""
     if "torch-npu" not in software and PYTORCH not in layouts:
         return frozenset({"mindspore"} & software.keys())
     return frozenset({"torch-npu"}) if "pipeline_model_parallel_size" not in current else _MEGATRON

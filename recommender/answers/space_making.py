@@ -41,7 +41,7 @@ MOST_NEIGHBOURS = 64
 
 
 def _held(problem: Problem, decided: Question | None) -> dict[str, object]:
-    """What of the searched settings a question states: its number format, load, and what runs now."""
+    """Searched settings that the question fixes: its number format, its load, and its current settings."""
     settings = {} if decided is None else decided.settings
     current = {canonical_name(name) for name in problem.current or ()}
     names = (current & SEARCHED) | ({"precision"} if problem.workload.precision else set())
@@ -51,7 +51,7 @@ def _held(problem: Problem, decided: Question | None) -> dict[str, object]:
 
 
 def _left_open(decided: Question | None) -> dict[str, object]:
-    """What a decision settles beside the layout, load and formats, which are searched."""
+    """Settings of a decision beside layout, load and formats, which are searched."""
     settings = {} if decided is None else decided.settings
     return {name: value for name, value in settings.items() if name not in SEARCHED}
 

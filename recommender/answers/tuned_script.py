@@ -259,7 +259,7 @@ def _done_anyway(settings: Iterable[PlanSetting], launch: Launch, plan: Plan) ->
 
 
 def _is_built_on(framework: str, engine: str) -> bool:
-    """Whether a framework is that engine or reaches it, as MindSpeed-LLM starts Megatron's own scripts."""
+    """True if a framework is the engine or starts it, as MindSpeed-LLM starts Megatron's own scripts."""
     beneath = registry(framework).beneath if framework in softwares() else ()
     return engine == framework or any(_is_built_on(item, engine) for item in beneath)
 
@@ -278,7 +278,7 @@ def _is_layout(change: Change) -> bool:
 
 
 def _is_written(change: Change) -> bool:
-    """Whether a change goes into the script unasked: a gain, no open condition, the same accuracy."""
+    """True if a change goes into the script unasked: a gain, no open condition, the same accuracy."""
     return (
         bool(change.settings)
         and not _is_layout(change)

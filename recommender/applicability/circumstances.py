@@ -1,4 +1,4 @@
-"""Whether the circumstances of an effect are those of a question: its baseline and its framework."""
+"""Compares the circumstances of an effect with those of a question: its baseline and its framework."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kg.terms.purposes import plain_key
 
 
 def baseline_truth(against: Settings, facts: Mapping[str, FactValue]) -> Truth:
-    """Whether what a published baseline had on runs in the question too.
+    """Judge if the settings of a published baseline hold in the question too.
 
     A gain over something holds where that something runs: it fails where the question sets it otherwise, and
     is unknown where the question does not say.

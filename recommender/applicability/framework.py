@@ -154,7 +154,7 @@ def running_framework(
 
 
 def _has_adapters(problem: Problem) -> bool:
-    """Whether the question states that adapters are trained."""
+    """True if the question states that adapters are trained."""
     work = problem.workload
     said = statement({**work.traits, **work.shape, **(problem.current or {})}).facts
     return bool(said.get("lora_rank") or work.traits.get("lora"))

@@ -101,7 +101,7 @@ def _judgements(
 
 
 def _parts(strategy: Strategy, facts: Facts) -> Judgement:
-    """What a strategy sets must not belong to a part that the model, the chip or the layout has not."""
+    """Fail where a strategy sets something of a part that the model, the chip or the layout lacks."""
     divides = any(degree_of(item.parameter) for item in strategy.sets)
     for item in strategy.sets:
         part = part_of(setting_key(item), item.value, item.software)
@@ -156,7 +156,7 @@ def _among(fact: str, allowed: tuple[str, ...], facts: Facts) -> Judgement:
 
 
 def _framework(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]) -> Judgement:
-    """What a strategy sets must be read by a framework in use, or by software below it.
+    """Fail where no framework in use, nor software below it, reads what a strategy sets.
 
     A server runs its own code: what is written in code, or takes new code, is nothing to tune there.
     """

@@ -96,7 +96,7 @@ def _of_role(facts: Facts) -> Iterator[tuple[str, FactValue]]:
 def _of_settings(
     facts: Facts, settings: Mapping[str, object], current: Mapping[str, Value]
 ) -> Iterator[tuple[str, FactValue]]:
-    """What nobody set is as the program begins: no drafts, no pipeline, nothing reproducible bit by bit."""
+    """Facts of unset settings, at their defaults: no drafts, no pipeline, no bitwise reproducibility."""
     phase = facts.get("phase")
     if phase in _SERVING:
         drafts = any(not _is_off(settings.get(name)) for name in _DRAFTS)

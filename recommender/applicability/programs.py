@@ -117,7 +117,7 @@ def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: 
 
 
 def _is_of_samples(current: Mapping[str, object]) -> bool:
-    """Whether settings are of verl's trainer on samples, not on rewards."""
+    """True if the settings are of verl's trainer on samples, not of its trainer on rewards."""
     is_of_samples = any(name.startswith(("data.micro_batch", "model.")) for name in current)
     return is_of_samples and not any("rollout" in name for name in current)
 

@@ -44,7 +44,7 @@ def unread_names(
     frameworks: Iterable[str],
     release: ReleaseSettings | None,
 ) -> list[str]:
-    """What is said of names in a question about a model that nothing reads.
+    """Notes about names in a question that nothing reads.
 
     Args:
         problem: The question.

@@ -43,7 +43,7 @@ class Audit:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found that matters."""
+        """True if there is no finding above a note."""
         return not any(item.level is not FindingLevel.NOTE for item in self.findings)
 
     def to_json(self) -> dict[str, object]:

@@ -70,7 +70,7 @@ class AuditCase:
     def look_up(
         self, setting: RunningSetting, *, suggest: bool = False, release: ReleaseSettings | None = None
     ) -> LookUp:
-        """What the release, or another one, makes of a setting."""
+        """Look a setting up in the release of the launch, or in another one."""
         asked = release or self.release
         if asked is None:
             return UNREAD
@@ -187,7 +187,7 @@ def _written_for(case: AuditCase) -> str:
 
 
 def _absent(case: AuditCase, release: ReleaseSettings) -> int:
-    """How many settings of a launch a release has taken away or not brought yet."""
+    """Number of settings of a launch that a release has removed or not yet introduced."""
     answers = [case.look_up(item, release=release) for item in case.settings if item.is_known]
     return sum(item.standing in {Standing.REMOVED, Standing.NOT_YET} for item in answers)
 
@@ -199,7 +199,7 @@ def _table(raw: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 
 def is_on_ascend(running: Sequence[RunningSetting]) -> bool:
-    """Whether a launch sets what only programs on Ascend read."""
+    """True if a launch sets anything that only programs on Ascend read."""
     return any(item.key.startswith(_ASCEND) for item in running)
 
 

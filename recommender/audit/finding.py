@@ -109,23 +109,23 @@ class SettingFinding:
 
     @property
     def stops(self) -> bool:
-        """Whether nothing starts with it, by what is known of the model and the device."""
+        """True if no start succeeds with it, by the facts of the model and the device."""
         return self.cost.get("en") in {NO_START[0], LIKELY[0]} and not self.source
 
     @property
     def is_modelled(self) -> bool:
-        """Whether it rests on the memory model, and not on what is certain."""
+        """True if it rests on the memory model, and not on certain facts."""
         return self.cost.get("en") == LIKELY[0]
 
     @property
     def is_taken_back(self) -> bool:
-        """Whether a start is without the setting; a warning leaves it to the user, but debugging goes."""
+        """True if a start omits the setting; a warning leaves it to the user, but debugging goes."""
         is_left_on = self.kind is FindingKind.DEBUGGING and self.level is not FindingLevel.NOTE
         return is_left_on or (self.level is FindingLevel.ERROR and self.kind in _TAKEN_BACK)
 
     @property
     def is_below_told(self) -> bool:
-        """Whether it is a limit below a load or a length that is told, which wins over a script."""
+        """True if it is a limit below the load or the length in the question, which overrides a script."""
         return self.kind is FindingKind.LIMIT and self.level is not FindingLevel.NOTE and bool(self.told)
 
     @property
@@ -143,7 +143,7 @@ class SettingFinding:
 
     @property
     def is_rewritten(self) -> bool:
-        """Whether a start has another value: with this one nothing starts, or what is told is cut."""
+        """True if a start changes the value: with it nothing starts, or the requested length is cut."""
         is_refused = self.kind is FindingKind.REFUSED and (self.level is FindingLevel.ERROR or self.stops)
         if not self.rewrites or any(divides(key) for key, _ in self.rewrites):
             return False  # how work is divided is for the user to say
@@ -181,6 +181,6 @@ class SettingFinding:
 
 
 def factor_of(gain: Gain) -> str:
-    """How much faster it is without the setting: ``2.10x (1.60x to 2.70x)``."""
+    """Speed-up without the setting, with its interval: ``2.10x (1.60x to 2.70x)``."""
     low, high = math.exp(gain.low), math.exp(gain.high)
     return f"{math.exp(gain.expected):.2f}x ({low:.2f}x to {high:.2f}x)"

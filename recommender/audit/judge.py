@@ -63,21 +63,21 @@ def _by_rule(case: AuditCase, rule: AuditRule) -> Iterator[SettingFinding]:
 
 
 def _holds(condition: str, case: AuditCase) -> bool:
-    """Whether a condition holds for certain; a setting that the launch does not name is empty."""
+    """True if a condition holds for certain; a setting that the launch does not name is empty."""
     read = Condition(condition)
     unset = {f"setting[{name}]": "" for name in read.settings}
     return read.judge({**unset, **case.stated}).truth is Truth.HOLDS
 
 
 def _is_default(case: AuditCase, setting: RunningSetting) -> bool:
-    """Whether a setting says what the release does anyway; one that is left unset has no such value."""
+    """True if a setting repeats the default of its release; an unset default has no value to repeat."""
     answer = case.look_up(setting)
     default = None if answer.setting is None else answer.setting.default_in(answer.release)
     return default is not None and default.value is not None and answer.is_default(setting.value)
 
 
 def default_text(case: AuditCase, setting: RunningSetting) -> str:
-    """What the release does without a setting; empty where it says nothing of it."""
+    """The default of a setting in its release, as ``KEY=VALUE``; empty where it is unknown."""
     answer = case.look_up(setting)
     default = None if answer.setting is None else answer.setting.default_in(answer.release)
     if default is None or default.computed or default.value is None:

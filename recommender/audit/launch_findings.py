@@ -45,7 +45,7 @@ _SPREAD = {
 
 
 def launch_findings(case: AuditCase) -> Iterator[SettingFinding]:
-    """What of a launch does not go together, or is below the load that is told."""
+    """Find settings of a launch that conflict with each other, or fall short of the load in the question."""
     values = {item.key: item.value for item in case.settings if item.is_known}
     read = statement(values, case.program)
     is_training = case.facts.get("phase") == "training"

@@ -86,7 +86,7 @@ def priced_findings(
 
 
 def is_of_room(item: SettingFinding, case: AuditCase) -> bool:
-    """Whether a finding is on the share of the memory that an engine takes, which bounds the requests."""
+    """True if a finding is about an engine's share of the memory, which bounds the number of requests."""
     stated = statement({item.setting.key: read_value(item.setting.value, "float")}, case.program)
     return not {"memory_share", "free_share"}.isdisjoint(stated.fact_of.values())
 
@@ -100,7 +100,7 @@ def _with_room(item: SettingFinding, question: Question, shared: Question) -> Se
 
 
 def _cost_of_room(question: Question, shared: Question) -> PricedCost | None:
-    """What room for fewer requests costs: each side with as many as fit."""
+    """The cost of room for fewer requests: each side runs as many as fit."""
     try:
         [now], [without] = price(shared, [{}]), price(question, [{}])
         log_gain = math.log(without.throughput / now.throughput)
@@ -112,7 +112,7 @@ def _cost_of_room(question: Question, shared: Question) -> PricedCost | None:
 
 
 def _has_room(item: SettingFinding, case: AuditCase, question: Question | None) -> bool | None:
-    """Whether the work fits without a setting; None where that is not known.
+    """True if the work fits without a setting; None if unknown.
 
     A server needs its weights and the cache of one request: the rest of the memory is room for more. What
     training keeps of experts depends on how uneven they are, which no launch says.
@@ -174,14 +174,14 @@ def _gain(
 
 
 def _facts_instead(item: SettingFinding, question: Question) -> dict[str, object]:
-    """What the setting says that is written in its place; nothing where it is taken away."""
+    """Cost-model settings of the value to write instead; empty if the setting is removed."""
     if item.instead is None or plain_key(item.instead[0]) != plain_key(item.setting.key):
         return {}
     return _translated({plain_key(item.instead[0]): item.instead[1]}, question)
 
 
 def _facts(item: SettingFinding, case: AuditCase, question: Question) -> dict[str, object]:
-    """What the setting says to the cost model."""
+    """Cost-model settings that the finding's setting stands for."""
     settings = dict(case.forms.get(item.setting, {}))
     settings[plain_key(item.setting.key).rpartition(".")[2]] = item.setting.value
     return _translated(settings, question)

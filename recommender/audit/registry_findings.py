@@ -127,7 +127,7 @@ def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator
 
 
 def _conflicts(case: AuditCase) -> Iterator[SettingFinding]:
-    """What the release itself refuses, with the first of the settings that it is about."""
+    """Find settings that the release itself refuses together; each names the first setting involved."""
     release = case.release
     if release is None:
         return
@@ -153,7 +153,7 @@ def _conflicts(case: AuditCase) -> Iterator[SettingFinding]:
 
 
 def _is_own(case: AuditCase, names: Iterable[str], conflict: str) -> bool:
-    """Whether the program raises a conflict itself: what a trainer is built on it may have patched."""
+    """True if the program itself raises a conflict: a trainer may have patched what it is built on."""
     release = case.release
     if release is None:
         return False
@@ -162,13 +162,13 @@ def _is_own(case: AuditCase, names: Iterable[str], conflict: str) -> bool:
 
 
 def _is_gap(answer: LookUp) -> bool:
-    """Whether the release lies between two that have a setting: a snapshot that was read in part."""
+    """True if the release lies between two that have a setting: that snapshot was read only in part."""
     item = answer.setting
     return item is not None and answer.release in item.absent
 
 
 def _is_near(setting: RunningSetting, meant: str) -> bool:
-    """Whether an unknown name is a misspelt one, or a field of the same object at another depth."""
+    """True if an unknown name is misspelt, or is a field of the same object at another depth."""
     ours, other = plain_key(setting.key), plain_key(meant)
     if ours.partition(".")[0] != other.partition(".")[0] and "." in ours:
         return False
@@ -176,7 +176,7 @@ def _is_near(setting: RunningSetting, meant: str) -> bool:
 
 
 def _wants(setting: RunningSetting, item: Setting | None) -> bool:
-    """Whether a setting that is gone was to do something: not its last default, and no matter of the site."""
+    """True if a removed setting had a purpose: not its last default, and not specific to the site."""
     if item is None or purpose(setting.key) is Purpose.SITE or setting.place is SettingPlace.JSON:
         return bool(item is not None and successor_keys(item))
     return not item.defaults or not item.is_default(setting.value, item.defaults[-1].release)
@@ -208,7 +208,7 @@ def _renamed(setting: RunningSetting, name: str) -> str:
 
 
 def _rewritten(case: AuditCase, setting: RunningSetting, answer: LookUp) -> str:
-    """What says the same in the release that runs; empty where nothing does, or the user has to choose."""
+    """The spelling in the release that runs; empty where there is none, or the user has to choose."""
     item = answer.setting
     after = None if case.release is None else successors(case.release, answer, setting.value)
     if after and all(key.startswith("-") for key in after):

@@ -26,7 +26,7 @@ _OVERFLOWS = ("prefill or the capture of graphs runs out of memory", "预填充�
 
 
 def room_findings(case: AuditCase, question: Question | None) -> Iterator[SettingFinding]:
-    """What of a launch its memory does not hold.
+    """Find settings of a launch that need more memory than there is.
 
     Args:
         case: The launch.

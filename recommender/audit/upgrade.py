@@ -36,7 +36,7 @@ class UpgradeKind(StrEnum):
 
     @property
     def breaks(self) -> bool:
-        """Whether the launch has to be changed for it."""
+        """True if the launch must change because of it."""
         return self in {UpgradeKind.REMOVED, UpgradeKind.REFUSED, UpgradeKind.CONFLICT}
 
 
@@ -85,7 +85,7 @@ class Upgrade:
 
     @property
     def breaks(self) -> bool:
-        """Whether the launch has to be changed."""
+        """True if the launch must change."""
         return any(item.kind.breaks for item in self.changes)
 
     def to_json(self) -> dict[str, object]:
@@ -101,7 +101,7 @@ class Upgrade:
 
 
 def upgrade(case: AuditCase, program: str, version: str, helpful: Mapping[str, str] | None = None) -> Upgrade:
-    """What a release makes of a launch.
+    """Compare a launch with the settings of another release of its program.
 
     Args:
         case: The launch.
@@ -134,7 +134,7 @@ def upgrade(case: AuditCase, program: str, version: str, helpful: Mapping[str, s
 
 
 def _stated(case: AuditCase, new: ReleaseSettings) -> Iterator[UpgradeChange]:
-    """What becomes of the settings of the launch."""
+    """Changes of the settings that the launch states."""
     for setting in case.settings:
         before, after = case.look_up(setting), case.look_up(setting, release=new)
         item = after.setting

@@ -134,7 +134,7 @@ class ExpertMixture:
 
 
 def asks_model(weights: Weights) -> bool:
-    """Whether a list follows the response model at any place: else nobody need ask it."""
+    """True if a list uses the response model at any place; otherwise nobody needs to ask it."""
     return any(row[EXPERTS.index("modelled")] > 0 for row in weights)
 
 

@@ -93,7 +93,7 @@ def assumed_by_price(
     load: float | None,
     best: str = "the best that fits",
 ) -> Iterator[StatedFact]:
-    """What a price stands for beside the layout: samples or requests at once, lengths, drafts.
+    """Facts that a price assumes beside the layout: samples or requests at once, lengths, drafts.
 
     Args:
         question: What was priced.

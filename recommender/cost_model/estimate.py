@@ -94,7 +94,7 @@ def class_spread(model: ModelSizes, machine: Machine, phase: str, engine: str) -
 
 
 def step_key(model: ModelSizes, machine: Machine, phase: str, *, engine: str = "") -> StepKey:
-    """What measured steps must share with a workload.
+    """The properties that measured steps must share with a workload.
 
     Networks without blocks share nothing with others, nor do GPUs with Ascend devices: physics is off by more
     on these, and elsewhere.

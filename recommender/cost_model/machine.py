@@ -32,7 +32,7 @@ class Machine:
 
 
 def link_note(place: Machine) -> str:
-    """What to know of the links that a price rests on; empty where they are those of the device."""
+    """A warning about the links that a price rests on; empty where they are those of the device."""
     if place.count < 2 or not place.network.cards:
         return ""
     return "cards that PCIe alone joins are priced as on a measured server; another was six times slower"

@@ -79,12 +79,12 @@ class PricedStep:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the memory suffices; None if the capacity is unknown."""
+        """True if the memory suffices; None if the capacity is unknown."""
         return None if self.capacity_bytes is None else self.memory_bytes <= self.capacity_bytes
 
     @property
     def within_limits(self) -> bool:
-        """Whether all limits hold that the cost model knows."""
+        """True if all limits hold that the cost model knows."""
         return self.beyond_limits <= 0
 
     @property

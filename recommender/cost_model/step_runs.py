@@ -169,7 +169,7 @@ def measured_step(
 
 
 def modelled_value(steps: Steps, metric: str, at: int = 0) -> float:
-    """What an estimate says of a metric, in seconds or as the rate of all devices.
+    """The value of a metric in an estimate, in seconds or as the rate of all devices.
 
     Raises:
         InputError: The estimate has no such metric.

@@ -119,7 +119,7 @@ class JobBaseline:
         )
 
     def difference(self, ledger: RunLedger) -> LedgerDifference | None:
-        """What changed of each account; None where the run has no steps."""
+        """The change of each account; None where the run has no steps."""
         if not ledger.ranks:
             return None
         now = ledger.mean_us

@@ -125,7 +125,7 @@ class Diagnosis:
 
     @property
     def has_times(self) -> bool:
-        """Whether anything of the profile took time; a snapshot of memory alone tells none."""
+        """True if anything of the profile took time; a snapshot of memory alone has no times."""
         return any(view.total_us > 0 for view in self.views)
 
     @property

@@ -63,7 +63,7 @@ class Headroom(JsonNoun):
 
 
 def headroom(view: KernelView) -> tuple[Headroom, ...]:
-    """What the kernels of a rank leave of their device, the largest gain first; empty where not known."""
+    """Time that the kernels of a rank could save, the largest gain first; empty where not known."""
     if not view.device or view.total_us <= 0:
         return ()
     from recommender.cost_model.facts.device import Device

@@ -162,7 +162,7 @@ def _most_different(ranks: Sequence[_RankRows], labels: Sequence[str]) -> list[_
 
 
 def _by_unit(ranks: Sequence[_RankRows], label: str) -> list[float | None]:
-    """How busy each unit is while an operator runs, over all ranks by time; None is not collected."""
+    """Busy share of each unit while an operator runs, over all ranks by time; None if not collected."""
     busy, weight = np.zeros(len(_UNITS)), np.zeros(len(_UNITS))
     for rank in ranks:
         rows = rank.rows_of(label)

@@ -237,13 +237,13 @@ class KnownFaults:
         return {place: code for place, (_, code) in found.items()}
 
     def _pattern(self, number: bytes) -> re.Pattern[str]:
-        """What finds the codes with some digits: of all codes it would take ten times as long."""
+        """The pattern of the codes with these digits: one pattern of all codes would be ten times slower."""
         if number not in self._patterns:
             self._patterns[number] = re.compile("|".join(_codes(self._by_number[number])), re.IGNORECASE)
         return self._patterns[number]
 
     def items(self) -> Iterator[tuple[str, int]]:
-        """What a line without a code must hold that may show a fault, with its place."""
+        """Texts that a line without a code must hold to show a fault, with the place of the fault."""
         for place, (fault, _) in enumerate(self._known):
             for text in (*fault.patterns, *(f" {code} " for code in fault.codes)):
                 if not _IN_DIGITS.search(text) or not any(code in text for code in fault.codes):
@@ -268,7 +268,7 @@ class KnownFaults:
 
 
 def _counts_none(fault: FaultPattern, text: str) -> bool:
-    """Whether a line tells that a fault was counted no times."""
+    """True if a line states that a fault was counted zero times."""
     values = (values_found(pattern, text) or {} for pattern in fault.patterns if "{count}" in pattern)
     told = [item["count"] for item in values if item.get("count")]
     return bool(told) and all(re.fullmatch(r"0+|N/A", count) for count in told)

@@ -179,7 +179,7 @@ def _group(
 
 
 def _pieces(line: bytes) -> tuple[bytes, ...]:
-    """What a line shows: without colours, and of a line that is written over each state."""
+    """The visible text of a line: without colours, and with each state of a line that is overwritten."""
     if b"\x1b" in line:
         line = _COLOUR.sub(b"", line)
     if b"\r" in line:

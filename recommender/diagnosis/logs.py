@@ -100,7 +100,7 @@ class SeenStatement(JsonNoun):
 
     @property
     def is_grave(self) -> bool:
-        """Whether it is an error, not a warning or a line of state."""
+        """True if it is an error, not a warning or a line of state."""
         return LEVELS.index(self.statement.level) <= GRAVE
 
 
@@ -154,12 +154,12 @@ class LogReading(JsonNoun):
 
     @property
     def names_error(self) -> bool:
-        """Whether a fault or an error of a released program is named."""
+        """True if a fault or an error of a released program is named."""
         return bool(self.faults) or any(item.is_grave for item in self.statements)
 
     @property
     def has_own_lines(self) -> bool:
-        """Whether a released program's own lines are in it."""
+        """True if it holds lines of a released program."""
         return bool(self.states or self.statements)
 
 
@@ -314,7 +314,7 @@ def _seen_statement(hits: Sequence[StatementHit], lines: Sequence[LogLine]) -> S
 
 
 def _is_raised(item: SeenStatement) -> bool:
-    """Whether the line names no other exception than its statement raises."""
+    """True if the line names no exception other than the one that its statement raises."""
     is_other = _EXCEPTION.search(item.message) is not None and item.statement.where not in item.message
     return item.statement.level != "raise" or not is_other
 
@@ -324,7 +324,7 @@ def _order(item: SeenStatement) -> tuple[bool, bool, int]:
 
 
 def _may_write(hit: StatementHit, line: str) -> bool:
-    """Whether a line looks as its statement's level writes it."""
+    """True if a line looks as its statement's level writes it."""
     statement, values = hit
     level = statement.level
     if level == "info":

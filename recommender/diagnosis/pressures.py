@@ -90,7 +90,7 @@ def names_of(home: str) -> Mapping[str, str]:
 
 
 def is_general(fault: str) -> bool:
-    """Whether a fault only says that something failed, so that another one names the cause."""
+    """True if a fault only says that something failed, so that another one names the cause."""
     return fault in _table()["general"]
 
 
@@ -166,7 +166,7 @@ def moves_against(
 
 
 def _is_so(current: str, to: str) -> bool:
-    """Whether a setting stands where it should be moved: all 8-bit caches take the same memory."""
+    """True if a setting has the value to move to already: all 8-bit caches take the same memory."""
     return current in {to, {"on": "true", "off": "false"}.get(to)} or (current[:3] == to[:3] == "fp8")
 
 
@@ -178,7 +178,7 @@ def _first(entry: Mapping[str, Any], name: str, known: Mapping[str, float]) -> f
 
 
 def _far(entry: Mapping[str, Any], known: Mapping[str, float]) -> float | None:
-    """How far a setting moves: the value of its formula, rounded to the safe side."""
+    """The new value of a setting by its formula, rounded to the safe side; None where it has none."""
     value = _first(entry, "value", known)
     if value is None or value <= 0:
         return None
@@ -226,7 +226,7 @@ def running_limits(engine: str, given: Mapping[str, str]) -> list[float]:
 
 
 def draft_lengths(engine: str, given: Mapping[str, str]) -> list[float | None]:
-    """How many tokens a server drafts at once: as it tells, and by itself; None where unknown."""
+    """Tokens that a server drafts at once: as set, and by default; None where unknown."""
     names = _table()["drafts"].get(engine, [])
     told = [given.get(name, "") for name in names]
     usual = [default_of(engine, f"--{name.replace('_', '-')}")[0] for name in names]
@@ -234,7 +234,7 @@ def draft_lengths(engine: str, given: Mapping[str, str]) -> list[float | None]:
 
 
 def is_prefix_cache_off(program: str, given: Mapping[str, str]) -> bool:
-    """Whether a server tells that it keeps no prefix of a prompt for the next."""
+    """True if the settings of a server disable its prefix cache."""
     marks: Mapping[str, str] = _table()["unset"].get(home_of(program), {})
     return any(given.get(name, "").lower() == text.lower() for name, text in marks.items())
 

@@ -128,7 +128,7 @@ class ServingLoad(JsonNoun):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """What formulas over a load may read."""
+        """Values that formulas over a load may read, by name."""
         named = {
             name: self.means[name] for name in ("kv_share", "running", "waiting") if self.means.get(name)
         }

@@ -55,7 +55,7 @@ class Logged:
     concluded: Mapping[str, object]
 
     def page_content(self) -> dict[str, Any]:
-        """What a page shows: the design, the state, and the course of each interval."""
+        """Content of the report page: the design, the state, and the course of each interval."""
         from recommender.experiment.standing import standing
         from recommender.report.sections.experiment import MOST_TRACK
 
@@ -203,7 +203,7 @@ def find(folder: Path, name: str) -> Logged:
 
 
 def _is_begun(path: Path) -> bool:
-    """Whether a log has its first line, or had it once: nothing was measured before that is on the disk."""
+    """True if a log has or once had its first line: nothing is measured before that is on the disk."""
     try:
         return path.with_suffix(MARK).exists() or b"\n" in path.read_bytes()
     except OSError:

@@ -156,7 +156,7 @@ def problem_subject(
 
 
 def _written(change: Change) -> dict[str, object]:
-    """What a log keeps of a change beside its configuration, which its arm has."""
+    """Fields of a change that a log keeps beside its configuration, which its arm has."""
     return {
         "recommendation": change.id,
         "strategy": change.strategy,

@@ -115,7 +115,7 @@ class Experiments:
         return state_of(logged)
 
     def is_conclusive(self, logged: Logged) -> bool:
-        """Whether an experiment has ended and says what it tried, so that the graph can learn from it."""
+        """True if an experiment has ended and names its change, so that the graph can learn from it."""
         return is_conclusive(logged, state_of(logged))
 
     def run(

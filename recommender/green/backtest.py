@@ -37,13 +37,13 @@ class Forecasts(Protocol):
 
 
 def runs_now(price: Floats | NDArray[np.float32], length: int) -> bool:
-    """Whether the first slot is among the ``length`` cheapest."""
+    """True if the first slot is among the ``length`` cheapest."""
     limit = price[0] * (1 - _TIE)
     return bool(np.count_nonzero(price[1:] < limit) < length)
 
 
 def starts_now(sums: Floats | NDArray[np.float32], length: int) -> bool:
-    """Whether the first of all runs of ``length`` slots is the cheapest, from running sums of prices."""
+    """True if the first of all runs of ``length`` slots is the cheapest, from running sums of prices."""
     windows = sums[length:] - sums[: len(sums) - length]
     return bool(windows[0] * (1 - _TIE) <= windows.min())
 

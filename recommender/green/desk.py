@@ -128,7 +128,7 @@ class RegionForecast:
     published_score: dict[str, float]
 
     def has_interval(self, slot: int) -> bool:
-        """Whether an interval of a half hour is known."""
+        """True if the interval of a half hour is known."""
         return len(self.low) > 0 and not math.isnan(self.low[slot])
 
     def to_json(self, slots: int) -> dict[str, object]:
@@ -178,7 +178,7 @@ class GreenDesk:
         return self.shelf.add(files, region=region, zone=zone, label=label, kind=kind)
 
     def seen(self, region: str, now: datetime) -> GridOutlook:
-        """What is expected of a region's intensity from ``now`` on."""
+        """Forecast of a region's intensity from ``now`` on."""
         stored = self.shelf.load(region) if region else None
         return outlook(
             stored.series if stored else None,
@@ -213,7 +213,7 @@ class GreenDesk:
         )
 
     def record(self, region: str) -> WaitRecord:
-        """What earlier waits on a region promised and kept."""
+        """Promised and actual savings of earlier waits on a region."""
         stored = self.shelf.load(region) if region and self.shelf.outcomes.exists() else None
         return WaitRecord() if stored is None else record_of(self.shelf.outcomes, stored.series)
 
@@ -280,7 +280,7 @@ class GreenDesk:
         zone: str = "",
         hosts: Mapping[Path, str] | None = None,
     ) -> CarbonStatement:
-        """What runs emitted, from logs of meters on a region's series; see ``make_statement``."""
+        """Emissions of runs, from logs of meters and a region's series; see ``make_statement``."""
         from recommender.green.statement import make_statement
 
         chosen = self.shelf.choose(region)
@@ -301,7 +301,7 @@ class GreenDesk:
     def backtest(
         self, *, duration_s: float, within_s: float, can_split: bool, region: str = "", days: int = 365
     ) -> BacktestResult:
-        """What plans for such a job would have kept over the last days of a region's series.
+        """Savings that plans for such a job would have made over the last days of a region's series.
 
         Raises:
             NoEvidenceError: The series is too short.

@@ -39,7 +39,7 @@ def moment_of(text: str, now: datetime) -> datetime:
 
 
 def _next_wall(plain: str, here: datetime) -> datetime | None:
-    """What a clock on the wall shows at a day and time; None of a text that names none."""
+    """The next time that a wall clock shows a day and time; None if the text names none."""
     match = _CLOCK.fullmatch(plain)
     if match is None:
         return None

@@ -58,7 +58,7 @@ def outlook(
     coefficients: Coefficients | None = None,
     published: PublishedForecast | None = None,
 ) -> GridOutlook:
-    """What is expected from ``now`` on: somebody's forecast where there is a fresh one, else our own.
+    """Expected intensity from ``now`` on: a published forecast where one is fresh, else our own.
 
     Values of the series from ``now`` on are not looked at: the clock may have been set back.
     """

@@ -78,7 +78,7 @@ class GreenPlan:
 
     @property
     def waits(self) -> bool:
-        """Whether it does anything but run at once."""
+        """True if it does anything but run at once."""
         return self.start > self.now or len(self.pieces) > 1
 
     def to_json(self) -> dict[str, object]:

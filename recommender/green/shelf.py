@@ -181,7 +181,7 @@ class GreenShelf:
         return found[:MOST_NEIGHBOURS]
 
     def _set_aside_if_damaged(self, name: str, faults: list[str]) -> StoredRegion | None:
-        """What is stored of a region; a damaged file gets out of the way of the import, and that is said."""
+        """Load the stored series of a region; a damaged file is set aside for the import, and reported."""
         try:
             return self.load(name)
         except WorkspaceError as fault:

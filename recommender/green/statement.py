@@ -111,7 +111,7 @@ class CarbonStatement:
         return MeteredRun(work=work, duration_s=lasts_s, energy_j=energy_kwh * J_PER_KWH, carbon_g=carbon_g)
 
     def checklist(self) -> list[tuple[str, bool]]:
-        """What the statement rests on, point by point."""
+        """The conditions of a sound statement, and if each holds."""
         holds = {
             "measured": bool(self.lines) and all(line.kind is Knowledge.MEASURED for line in self.lines),
             "series": bool(self.lines)

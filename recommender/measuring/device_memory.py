@@ -71,7 +71,7 @@ class HeldMemory:
             )
 
     def _beyond(self, now: HeldMemory) -> str:
-        """What is held more than here, and by whom; empty for nothing."""
+        """Memory held beyond this state, and by whom; empty for none."""
         for number, (before, (held, whole)) in enumerate(zip(self.used, now.used, strict=False)):
             if held - before[0] > _SPARE * whole:
                 holders = said(_HOLDERS).strip() if self.tool == "nvidia-smi" else ""

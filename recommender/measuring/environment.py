@@ -53,7 +53,7 @@ def accelerators() -> list[str]:
 
 
 def device_listing() -> tuple[str, str]:
-    """What the tool of the devices here prints, and the tool's name; empty where there is none."""
+    """Output of the device tool of this machine, and the tool's name; empty where there is none."""
     for command in (["npu-smi", "info"], ["nvidia-smi", "--query-gpu=name", "--format=csv"]):
         if shutil.which(command[0]) and (text := _first_output(command)):
             return text, " ".join(command)

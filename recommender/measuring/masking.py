@@ -29,7 +29,7 @@ _NO_SECRET = re.compile(
 
 
 def is_secret(name: str) -> bool:
-    """Whether a variable or an option of this name holds a secret."""
+    """True if a variable or an option of this name holds a secret."""
     return _SECRET.search(name.lstrip("-")) is not None
 
 
@@ -75,5 +75,5 @@ def _covered(name: str, value: T) -> T | str:
 
 
 def has_mask(*texts: object) -> bool:
-    """Whether any text holds a secret that was masked."""
+    """True if any text holds a masked secret."""
     return any(MASK in str(text) for text in texts)

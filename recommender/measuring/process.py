@@ -269,7 +269,7 @@ def _signal_group(pid: int, number: int) -> bool:
 
 
 def _group_lives(pid: int) -> bool:
-    """Whether any process of the group does more than wait to be reaped."""
+    """True if any process of the group is more than a zombie."""
     entries = list(Path("/proc").glob("[0-9]*/stat"))
     if not entries:
         return _signal_group(pid, 0)

@@ -44,7 +44,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 class _Reader(Enum):
-    """What reads a word of a command."""
+    """The reader of a word of a command."""
 
     PROGRAM = auto()
     SHELL = auto()
@@ -133,7 +133,7 @@ def is_quoted_word(words: Sequence[str], word: str) -> bool:
 def _reference(
     name: str, outer: _Cursor, inner: _Cursor, plain: dict[str, str], quoted: dict[str, str]
 ) -> str:
-    """What stands in the script for a placeholder."""
+    """The script's text for a placeholder."""
     if outer.is_document:
         raise _refusal(name, "in a here-document", "pass it as an argument")
     if outer.reader(name) is _Reader.SHELL:
@@ -187,7 +187,7 @@ class _Cursor:
 
     @property
     def starts_word(self) -> bool:
-        """Whether the next letter may begin a word."""
+        """True if the next letter may begin a word."""
         return self._word is None
 
     def take(self, name: str) -> None:
@@ -282,14 +282,14 @@ class _Cursor:
 
 
 def _reads_script(words: Sequence[str]) -> bool:
-    """Whether the word after these is what a shell runs: the first after ``-c`` that is no option."""
+    """True if the next word is the script of a shell: the first after ``-c`` that is no option."""
     shell = next((place for place, word in enumerate(words) if word in _SHELLS), len(words))
     flags = [place for place, word in enumerate(words) if place > shell and _SCRIPT_FLAG.fullmatch(word)]
     return bool(flags) and all(word.startswith("-") for word in words[flags[0] :])
 
 
 def _reads_code(words: Sequence[str]) -> bool:
-    """Whether the word after these is code of another language."""
+    """True if the word after these is code of another language."""
     places = [place for place, word in enumerate(words) if _LANGUAGE.fullmatch(word)]
     options = words[places[0] + 1 :] if places else []
     return (

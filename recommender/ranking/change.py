@@ -146,7 +146,7 @@ class Change:
 
     @property
     def wins(self) -> bool:
-        """Whether it has a number, and that is a gain."""
+        """True if its expected gain is large enough to show."""
         return self.gain is not None and self.gain.expected >= LEAST_SHOWN
 
     @property

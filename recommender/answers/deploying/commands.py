@@ -163,7 +163,7 @@ class EnginePlace:
 
     @property
     def meets_by_nixl(self) -> bool:
-        """Whether its caches move by NIXL, which must be told the address of its server."""
+        """True if its caches move by NIXL, which must be given the address of its server."""
         settings = self.engine.start.settings
         return any(item.key.endswith("kv_connector") and item.value == "NixlConnector" for item in settings)
 

@@ -79,7 +79,7 @@ def kubernetes(engines: Sequence[Engine], program: DeployedProgram) -> list[dict
 
 
 def _workload(engine: Engine, program: DeployedProgram, *, is_alone: bool) -> Iterator[dict[str, Any]]:
-    """What runs the engines of a kind, and the service by which they are met."""
+    """Kubernetes objects that run the engines of one kind, and the service that reaches them."""
     name, one = engine.role or "serve", EnginePlace(engine=engine)
     if engine.servers == 1:
         yield {
@@ -109,7 +109,7 @@ def _workload(engine: Engine, program: DeployedProgram, *, is_alone: bool) -> It
 
 
 def _service(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What engines, or what stands before them, are met by."""
+    """A Kubernetes service at the port of the engines."""
     return {
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
         "spec": {**spec, "ports": [{"port": PORT}]},

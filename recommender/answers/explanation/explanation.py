@@ -46,7 +46,7 @@ class Explanation(ABC):
     @property
     @abstractmethod
     def headline(self) -> str:
-        """What is explained in one line: its place, and what to expect."""
+        """One line that names what is explained: its place, and the gain to expect."""
 
     @property
     @abstractmethod
@@ -141,7 +141,7 @@ class StartExplanation(Explanation):
         yield from (*self.start.needs, *self.start.because)
 
     def _meanings(self) -> Iterator[str]:
-        """What its settings say in words."""
+        """Meanings of its settings, in words."""
         for item in self.start.settings:
             if phrase := phrase_of(item.key, self.start.framework):
                 yield f"{item.key} sets {phrase}"
@@ -269,7 +269,7 @@ class ChangeExplanation(Explanation):
 
 
 def question_lines(answer: Answer) -> Iterator[str]:
-    """What was asked, and what the answer was computed from."""
+    """The question, and what the answer was computed from, line by line."""
     problem = answer.problem
     work, hardware = problem.workload, problem.hardware
     yield " ".join(

@@ -110,12 +110,12 @@ class ModelSizes:
 
     @property
     def is_linear(self) -> bool:
-        """Whether a block has linear attention of known sizes."""
+        """True if a block has linear attention of known sizes."""
         return bool(self.linear_layers and self.linear_heads)
 
     @property
     def is_indexed(self) -> bool:
-        """Whether a block chooses what it attends to by an index of its own, over compressed rows."""
+        """True if a block selects the rows to attend to by an index of its own, over compressed rows."""
         return bool(self.attended and self.latent and self.index_layers)
 
     @property

@@ -123,7 +123,7 @@ class RunCorrection:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it corrects nothing."""
+        """True if it corrects nothing."""
         return not self.runs and self.level is None
 
     @cached_property

@@ -174,7 +174,7 @@ class CalibratedOperator:
         return np.asarray(time[where], dtype=np.float64)
 
     def _was_measured_on(self, device: Device) -> bool:
-        """Whether the residual is of a device: Ascend's split cores share one, any other has its own."""
+        """True if the residual applies to a device: Ascend's split cores share one, any other has its own."""
         measured = str(self.header.get("device", ""))
         if measured in {"", reference_device().id}:
             return device.ascend and not device.joint

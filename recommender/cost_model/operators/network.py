@@ -28,7 +28,7 @@ CARDS = (2.0, 4.0, 8.0)
 
 
 def joined_by_pcie(facts: Mapping[str, float | str]) -> bool:
-    """Whether nothing but PCIe joins devices with these facts."""
+    """True if only PCIe joins devices with these facts."""
     return str(facts.get("link_type", "")).startswith("PCIe")
 
 

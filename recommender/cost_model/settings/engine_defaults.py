@@ -37,7 +37,7 @@ _BY_THE_HOST = frozenset({"optimizer", "parameters"})
 
 
 def host_note(engine: str, settings: Mapping[str, object]) -> str:
-    """What a price leaves out where the host updates the weights; empty where the devices do."""
+    """A note where the host updates the weights, which no price includes; empty where the devices do."""
     if settings.get("offload") not in _BY_THE_HOST or engine not in trainers():
         return ""
     return "the host updates the weights: its time is in no price"
@@ -73,7 +73,7 @@ def engine_defaults(
 
 
 def _default(engine: str, version: str, name: str) -> float | str | None:
-    """What a release of an engine does by default; None where the table has nothing for it."""
+    """The default of a setting in a release of an engine; None where the table has none."""
     releases = _engines().get(engine, {}).get(name, ())
     return next((value for since, value in reversed(releases) if _is_since(version, since)), None)
 
@@ -98,7 +98,7 @@ def largest_captured(engine: str, version: str, sequences: int, drafted: int = 0
 
 
 def _is_since(version: str, since: str) -> bool:
-    """Whether a release is not older than another; one that is not stated is the newest."""
+    """True if a release is not older than another; an unstated version counts as the newest."""
     try:
         return not since or release_key(version) >= release_key(since)
     except ValueError:  # none is stated

@@ -252,7 +252,7 @@ def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
 
 
 def _eager(settings: Mapping[str, Floats], tokens: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether PyTorch runs a block op by op, and whether it casts weights in float32 for each product."""
+    """Masks of rows that PyTorch runs op by op, and of those that cast float32 weights for each product."""
     eager = settings.get("autocast", np.zeros_like(tokens)) > 0
     return eager, eager & (settings.get("pure_bf16", np.zeros_like(tokens)) == 0)
 

@@ -82,7 +82,7 @@ class StepTimes:
 
 
 def step_plan(s: Columns, device: Device) -> StepPlan:
-    """What the steps of checked columns hold."""
+    """The contents of the steps of checked columns: tokens, chunks, and room for requests."""
     tokens = tokens_a_step(s["speculative_tokens"], s["acceptance"], s["draft_method"])
     # what the prefix holds is not redone
     fresh = np.maximum(s["input_len"] * (1 - s["prefix_hit"]), 1)

@@ -157,7 +157,7 @@ def _weights(model: ModelSizes, s: Columns, ranks: Floats) -> Floats:
 
 
 def _activations(model: ModelSizes, s: Columns, tokens: Floats, count: Floats) -> Floats:
-    """What blocks and loss keep: of blocks computed again one, the loss gone; of those offloaded two."""
+    """Activation bytes of blocks and loss: of recomputed blocks one, the loss gone; of offloaded two."""
     pp, chunks = s["pipeline_parallel"], s["virtual_stages"]
     one = layer_activation(model, s, tokens)
     kept, again = one, np.zeros_like(tokens)

@@ -132,7 +132,7 @@ def _costliest(kernels: Kernels, column: str, time: Floats, size: int) -> list[s
 
 
 def changed_facts(now: OperatorFacts | None, before: OperatorFacts | None) -> Iterator[str]:
-    """What changed of an operator, in words."""
+    """Changes of an operator, in words."""
     if now is None or before is None:
         yield from ["is new"] * (now is not None) + ["is gone"] * (before is not None)
         return

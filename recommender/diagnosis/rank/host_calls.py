@@ -41,7 +41,7 @@ _OF_LEVEL = {"gc": COLLECTS, "loader": LOADS, "save": SAVES, HOST_OPERATOR: COMP
 
 
 def reason_of(level: str, name: str) -> str:
-    """What a call does that the device waits for; empty for one that only launches or computes."""
+    """The reason that the device waits for a call; empty for one that only launches or computes."""
     if level in _OF_LEVEL:
         return _OF_LEVEL[level]
     if any(part in name for part in COMPILING):

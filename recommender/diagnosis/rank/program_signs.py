@@ -106,7 +106,7 @@ LEVELS = ("runtime", "op", "mark", "loader", FRAME)
 
 
 def _of_frames(frames: set[str]) -> dict[str, object]:
-    """What functions of PyTorch that ran tell, in a recording with stacks."""
+    """Settings that PyTorch functions reveal, from a recording with stacks."""
     ran = {name.partition(": ")[2] for name in frames if name.startswith("torch/optim/")}
     found: dict[str, object] = {}
     if any(name.endswith("dataloader.py: _try_get_data") for name in frames):

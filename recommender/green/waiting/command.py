@@ -38,7 +38,7 @@ class WaitedCommand:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it runs or is stopped."""
+        """True if it runs or is stopped."""
         return self._process is not None and self._process.poll() is None
 
     def begin(self, locks: Sequence[int] = ()) -> None:
@@ -54,7 +54,7 @@ class WaitedCommand:
         )
 
     def ends_within(self, seconds: float) -> bool:
-        """Whether it ends within some time, which this waits for."""
+        """Wait so many seconds for it to end; True if it did."""
         if self._process is None:
             return False
         try:

@@ -95,7 +95,7 @@ class WaitRecord:
 
     @property
     def factor(self) -> float:
-        """What a later promise is multiplied with: kept over promised, drawn towards 1 while jobs are few."""
+        """The factor for later promises: kept over promised, drawn towards 1 while jobs are few."""
         if not self.jobs or self.promised <= 0:
             return 1.0
         share = max(0.0, self.kept / self.promised)

@@ -89,7 +89,7 @@ class OwnTable:
     sizes: str = ""
 
     def said_of(self, row: TimedRow) -> tuple[str, ...]:
-        """What a reader must know of a row: the sizes that were taken, and that it is far from all others."""
+        """Notes on a row: the sizes it was timed with, and that it is far from all others."""
         said = (f"timed with {self.sizes}, the only sizes known here",) if self.sizes else ()
         slower = sorted(one.cost for one in self.rows.values() if one is not row)
         apart = slower[0] - row.cost if len(slower) >= _FEW_OTHERS else 0.0
@@ -373,21 +373,21 @@ class CaseChooser:
 
 
 def _only_failed(ranking: Ranking, place: int) -> bool:
-    """Whether all that tried a configuration saw it fail."""
+    """True if the configuration failed in every problem that tried it."""
     evidence, column = ranking.evidence, ranking.scores.chosen[place]
     saw = np.isfinite(evidence.ratios[:, column]).any() or evidence.votes[:, column].any()
     return bool(evidence.failed[:, column].any()) and not saw
 
 
 def _tier(own: TimedRow | None, *, is_timed: bool) -> str:
-    """How a configuration is known: of its own table as the row became known."""
+    """The tier of a configuration's evidence, from its row in the question's own table."""
     if own is None:
         return "measured elsewhere" if is_timed else "documented"
     return MEASURED if own.kind is Kind.MEASURED else "published"
 
 
 def _is_in(space: SearchSpace, configuration: Configuration) -> bool:
-    """Whether a configuration sets what a space has, nothing else, and keeps its rules."""
+    """True if a configuration sets what a space has, nothing else, and keeps its rules."""
     try:
         return space.violated(configuration) is None
     except InputError:  # a parameter that the space lacks, or a value

@@ -102,6 +102,6 @@ class RankedStrategy:
 
 
 def kinds_of(ranked: Sequence[RankedStrategy]) -> dict[str, str]:
-    """What each strategy is for by the graph: fixes of one bottleneck overlap, observed or not."""
+    """The bottleneck that each strategy fixes by the graph; fixes of one bottleneck overlap."""
     targets = {item.strategy.id: [link.target for link in item.strategy.mitigates] for item in ranked}
     return {strategy: min(found) for strategy, found in targets.items() if any(found)}

@@ -83,7 +83,7 @@ class DeploymentTerms:
         )
 
     def allow(self, ttft_s: float, tpot_s: float) -> bool:
-        """Whether times of a request are within the limits."""
+        """True if times of a request are within the limits."""
         times = {"ttft": ttft_s, "tpot": tpot_s}
         return all(
             times[_LIMITED[item.metric]] <= item.maximum for item in self.limits if item.metric in _LIMITED
@@ -91,7 +91,7 @@ class DeploymentTerms:
 
 
 def separates(program: str, base: Question) -> bool:
-    """Whether a program has engines of either role, and the move of caches between servers can be priced."""
+    """True if a program has engines of either role, and moves of caches between servers can be priced."""
     roles = table("launches")["programs"].get(program, {}).get("roles")
     return bool(roles) and bool(NETWORK_FACTS & base.machine.network.facts.keys())
 
@@ -250,7 +250,7 @@ def _ratios(
 def _together(
     prefill: RatedDeployment, ahead: int, decode: RatedDeployment, behind: int, at_once: float | None
 ) -> Disaggregation:
-    """What so many engines reach: the slower role sets the pace; who waits for it, Little's law says."""
+    """Performance of so many engines of each role: the slower sets the pace, by Little's law."""
     answer = decode.throughput / decode.requests_per_s
     seats = decode.deployment.concurrency * behind
     users = at_once or seats

@@ -68,7 +68,7 @@ class Fleet:
         }
 
     def keeps(self, limits: Sequence[Limit], factor: float = 1.0) -> bool:
-        """Whether the rate is served within the limits where times are ``factor`` as long."""
+        """True if the rate is served within the limits where times are ``factor`` as long."""
         times = self.times(factor)
         return self.load(factor) < 1 and all(
             times[limit.metric] <= limit.maximum for limit in limits if limit.metric in times

@@ -159,7 +159,7 @@ def number_format(
 
 
 def _lacks_bf16(device: str, facts: Mapping[str, float | str]) -> bool:
-    """Whether a chip is known to have no matrix unit for bfloat16."""
+    """True if a chip is known to have no matrix unit for bfloat16."""
     if "peak_fp16_flops" not in facts or "peak_bf16_flops" in facts:
         return False
     from recommender.cost_model.facts.device import Device
@@ -168,7 +168,7 @@ def _lacks_bf16(device: str, facts: Mapping[str, float | str]) -> bool:
 
 
 def _is_before(facts: Mapping[str, float | str], least: tuple[int, int]) -> bool:
-    """Whether a GPU is of an earlier compute capability; not where that is unknown."""
+    """True if a GPU is of an earlier compute capability; False if unknown."""
     stated = re.fullmatch(r"(\d+)\.(\d+)", str(facts.get("compute_capability", "")))
     return stated is not None and (int(stated[1]), int(stated[2])) < least
 

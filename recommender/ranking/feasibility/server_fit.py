@@ -1,4 +1,4 @@
-"""Whether a server starts as it is told: weights, and the cache of its longest request, in what it takes.
+"""Checks that a server starts with its settings: its memory must hold the weights and one longest request.
 
 vLLM refuses to start where the cache does not hold one request of the longest length
 (``_check_enough_kv_cache_memory`` in vllm/v1/core/kv_cache_utils.py, 0.6.6 to 0.33). SGLang refuses where the
@@ -87,7 +87,7 @@ class ServerFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerMemory:
-    """What a device of a server holds for one request.
+    """Memory that a device of a server needs for one request.
 
     Attributes:
         question: What is served, with the settings that hold.
@@ -258,7 +258,7 @@ def _fewer_adapters(
 def _reliefs(
     server: ServerMemory, stated: Mapping[str, Value], program: str, asked: float, length: int
 ) -> Iterator[Mapping[str, Value]]:
-    """What lets the server start: more of the memory, shorter requests, narrower caches, more devices."""
+    """Changes that let the server start: more memory, shorter requests, narrower caches, more devices."""
     question, device = server.question, server.question.machine.device
     held, now = device.memory_capacity, _share(stated, server, program)
     usual = own_share(program, question.version, held, server.layout.tp)

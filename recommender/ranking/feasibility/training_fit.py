@@ -1,4 +1,4 @@
-"""Whether training fits as it is told, and the least change that makes it, where no start is made."""
+"""Checks that training fits the memory, and finds the least change that makes it, where no start is made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingFit:
-    """Whether a step of training fits.
+    """The verdict on the memory of a training step.
 
     Attributes:
         words: What a device needs and has, and what makes it fit where it does not.
@@ -63,7 +63,7 @@ def refuse_inference_chips(problem: Problem, tree: HardwareTree) -> None:
 
 
 def fit_of(problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree) -> TrainingFit | None:
-    """Whether training fits as it is told; None where its memory is not modelled."""
+    """Check that the training of a question fits the memory; None where that is not modelled."""
     if not is_step(problem) or problem.workload.kind is not WorkloadKind.TRAINING:
         return None
     try:
@@ -76,7 +76,7 @@ def fit_of(problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree) -> 
 def fit_of_question(
     question: Question, assumed: Sequence[StatedFact] = (), layout: str = ""
 ) -> TrainingFit | None:
-    """Whether a step of training fits, and the least change that makes it; None where that is not modelled.
+    """Check that a training step fits, and find the least change that makes it; None where not modelled.
 
     Args:
         question: With its settings.
@@ -105,7 +105,7 @@ def fit_of_question(
 
 
 def _lighter(question: Question) -> Iterator[tuple[str, Question, Mapping[str, object]]]:
-    """What takes less memory: changes on these devices, then more of them with all spread."""
+    """Changes that take less memory: on these devices, then on more of them with all spread."""
     yield from ((words, question, change) for words, change in _reliefs(question))
     for count in more_devices(question.machine.count):
         words = f"gradient checkpointing and all spread over {count:,} devices (ZeRO 3, FSDP)"
@@ -132,7 +132,7 @@ def _bytes_of(question: Question, change: Mapping[str, object]) -> float | None:
 
 
 def _reliefs(question: Question) -> Iterator[tuple[str, dict[str, object]]]:
-    """What takes less memory, in the order of what it costs: adapters alone and shorter sequences last."""
+    """Changes that take less memory, the cheapest first: adapters alone and shorter sequences last."""
     words = "gradient checkpointing"
     change: dict[str, object] = {"recompute": "full"}
     yield words, dict(change)

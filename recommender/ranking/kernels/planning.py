@@ -145,7 +145,7 @@ def kernel_plan(
 
 
 def _runs_as_it_is(case: Change, domain: KernelDomain) -> bool:
-    """Whether a case was timed for this very question, or here by a kernel without what it leaves open."""
+    """True if a case was timed for this very question, or here by a kernel without what it leaves open."""
     is_here = case.distance_class == Distance.SAME_DEVICE.name.lower()
     leaves = not set(domain.columns) <= set(case.configuration)
     return case.tier in {MEASURED, "published"} or (is_here and leaves)
@@ -248,7 +248,7 @@ class _Kernel:
         )
 
     def _overlap(self, configuration: Mapping[str, Value]) -> tuple[str, ...]:
-        """What lets transfers run beside products, by the language's own means."""
+        """Settings that let transfers run beside products, by the language's own means."""
         if configuration.get("dbL0A") == 2 and configuration.get("dbL0B") == 2:
             return (
                 "L0A and L0B are used as a double buffer: the next base blocks come in beside the product",
