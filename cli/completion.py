@@ -40,7 +40,7 @@ _MOST = 200
 
 
 def values_for_shell(environment: Mapping[str, str]) -> str | None:
-    """What to print for a shell that asks for values.
+    """The text to print for a shell that asks for values.
 
     Args:
         environment: As the shell sets it: what it is, and the words of the line so far.

@@ -135,7 +135,7 @@ def _run() -> int:
 
 
 def _values_for_shell() -> str | None:
-    """What a shell that completes a value is to be told; None where another part of the line is begun."""
+    """The reply to a shell that completes a value; None where another part of the line is completed."""
     from cli.completion import values_for_shell
     from kg.errors import TuningError
 
@@ -169,7 +169,7 @@ def _say(message: str, hint: str) -> None:
 
 
 def _say_misuse(error: TyperException) -> None:
-    """What typer says of a word that is wrong on the command line, in the language."""
+    """Print typer's error for a wrong word on the command line, in the user's language."""
     from cli.text.language import localised
     from kg.hidden_text import harmless
 
@@ -195,7 +195,7 @@ AGAIN_S = 0.01
 
 
 class Interrupts:
-    """Whether somebody has asked this process to stop.
+    """Records requests to stop this process.
 
     Attributes:
         asked: True from the first Ctrl-C on.

@@ -40,7 +40,7 @@ class HarmlessStream(io.TextIOBase):
         self.stream.flush()
 
     def isatty(self) -> bool:
-        """Whether a terminal is below."""
+        """True if a terminal is below."""
         return self.stream.isatty()
 
     def fileno(self) -> int:
@@ -110,7 +110,7 @@ def as_it_stands(line: str) -> None:
 
 
 def fits_a_line(text: str) -> bool:
-    """Whether a text, in the language of people, stands on one line of the screen."""
+    """True if a text, in the user's language, fits on one line of the screen."""
     return columns_of(localised(text)) <= line_width(sys.stdout, os.environ)
 
 
@@ -143,7 +143,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
 
 def _takes_colour() -> bool:
-    """Whether stdout is a terminal whose user wants bold letters."""
+    """True if stdout is a terminal whose user wants bold letters."""
     environment = os.environ
     return sys.stdout.isatty() and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
 

@@ -144,7 +144,7 @@ def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 
 def _is_alike(one: str, other: str) -> bool:
-    """Whether two names are of one model, whoever published it and in whatever format."""
+    """True if two names are of one model, whoever published it and in whatever format."""
     from kg.terms.model_name import Part, read_name
 
     return read_name(one).without(Part.FORMAT) == read_name(other).without(Part.FORMAT)

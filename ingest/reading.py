@@ -282,7 +282,7 @@ def _identify(path: Path, mapping: Path | None) -> ReadableFile:
 
 
 def _hint(item: ReadableFile) -> str:
-    """What to do with a file that is named and not read."""
+    """A hint at the next step for a file that was named and not read."""
     if item.skipped == UNMAPPED:
         return f"a draft of one: tunegraph ingest {item.path} --suggest-mapping"
     if item.skipped != _UNKNOWN:

@@ -19,7 +19,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def is_safe(address: str) -> bool:
-    """Whether an address may be asked: https, or http of this machine itself."""
+    """True if an address may be asked: https, or http of this machine itself."""
     parts = urlsplit(address)
     if "@" in parts.netloc or not address.isprintable() or not parts.hostname:
         return False

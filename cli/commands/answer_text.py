@@ -82,7 +82,7 @@ def _show_situation(situation: Situation) -> None:
 
 
 def _show_limits(answer: Answer, *, verbose: bool) -> None:
-    """What the changes win together, the ceiling, and what was not checked or left out."""
+    """Print the joint gain of the changes, the ceiling, and limits that were not checked."""
     if verbose and answer.together is not None:
         say(f"Together: {_combination_text(answer)}.")
     if answer.ceiling is not None:
@@ -185,7 +185,7 @@ def _load(answer: Answer) -> str:
 
 
 def _assumptions(answer: Answer, plan: Plan, *, with_options: bool) -> str:
-    """What is assumed beside what the headline says."""
+    """Assumptions beyond those in the headline."""
     said = {f"{plan.start.framework} {plan.start.version}", _load(answer) if plan.start.expected else ""}
     rest = [fact for fact in answer.assumed if with_options or fact.words not in said]
     return assumption_line(rest, with_options=with_options)
@@ -219,7 +219,7 @@ def _show_engines(answer: Answer) -> None:
 
 
 def _show_rest(plan: Plan, others: Sequence[Change], also: str, *, verbose: bool) -> None:
-    """What no line of its own is for: the changes without a number in one, and what is not for here."""
+    """Print the rest: changes without a number on one line, and changes that are not for this question."""
     documented = [item for item in (*others, *plan.further) if item.gain is None]
     if verbose and plan.further:
         say(f"Further: {'; '.join(item.strategy or item.title for item in plan.further)}")
@@ -242,7 +242,7 @@ def _in_a_line(words: Sequence[str]) -> list[str]:
 
 
 def _words(change: Change) -> str:
-    """What a change sets, on the line of those without a number."""
+    """The settings of a change, on the line of those without a number."""
     condition = f" (if {change.provided})" if change.provided else ""
     return (", ".join(change.words) or change.title) + condition
 
@@ -262,14 +262,14 @@ def _figures(item: ExpectedValue) -> tuple[str, str, str]:
 
 
 def _number(item: ExpectedValue) -> str:
-    """What is expected, without how it is known; a rate needs no name beside its unit."""
+    """An expected value without its kind of evidence; a rate needs no name beside its unit."""
     value, low, high = _figures(item)
     name = "" if "/" in item.unit else f"{item.metric} "
     return f"{name}{value}" + ("" if low == high else f" ({low} to {high})")
 
 
 def _expected(item: ExpectedValue) -> str:
-    """What is expected, with how it is known."""
+    """An expected value with its kind of evidence."""
     value, low, high = _figures(item)
     return f"{item.metric} {value} ({'' if low == high else f'{low} to {high}, '}{item.tier})"
 

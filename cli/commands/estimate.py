@@ -181,7 +181,7 @@ def _show_sweep(estimated: Estimate) -> None:
 
 
 def _heading(field: str, unit_of_rate: str) -> str:
-    """What a table calls a field; the unit of a time or of memory stands with the value."""
+    """The heading of a field in a table; the unit of a time or of memory stands with the value."""
     if field == "throughput":
         return unit_of_rate
     if field.startswith("split_s."):

@@ -53,5 +53,5 @@ def examples(
 
 
 def _differs(path: Path, text: bytes) -> bool:
-    """Whether something else than the example is there."""
+    """True if the path holds something other than the example."""
     return path.exists() and not (path.is_file() and path.read_bytes() == text)

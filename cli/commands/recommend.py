@@ -332,7 +332,7 @@ def _write(form: str, answer: Answer) -> None:
 
 
 def _say_notes(answer: Answer, more: Sequence[str] = ()) -> None:
-    """What an answer assumes and what limits it, beside its text."""
+    """Print the assumptions and notes of an answer, beside its text."""
     from cli import output
     from kg.nouns.situation import assumption_line
 

@@ -63,7 +63,7 @@ def size(
 
 
 def capacity_request(rate: str, price: str, *, pareto: bool) -> CapacityRequest:
-    """What is asked: a rate in requests a second, a price an hour.
+    """The request: a rate in requests a second, a price an hour.
 
     Raises:
         InputError: One of them is none, or a rate is asked for as well as all deployments.
@@ -166,7 +166,7 @@ def _instances(item: CapacityOption) -> str:
 
 
 def _cells(item: CapacityOption) -> dict[str, str]:
-    """What a table shows of a deployment, by column; empty where there is nothing to say."""
+    """Cells of a deployment's row, by column; empty where there is nothing to show."""
     rated, price, energy = item.rated, item.price_per_million, item.watt_hours_per_million
     pace = item.throughput_per_device
     return {

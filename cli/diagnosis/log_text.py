@@ -44,7 +44,7 @@ _PROCESS, _HELD = "process", "held_by_process"
 
 
 def show_log(path: Path, answer: LogAnswer) -> None:
-    """What is understood of a log."""
+    """Print the reading of a log."""
     reading = answer.reading
     for name, seen in answer.beside.items():
         _show_beside(name, seen)
@@ -166,7 +166,7 @@ def _show_values(values: Mapping[str, str]) -> None:
 
 
 def _is_of_another(values: Mapping[str, str]) -> bool:
-    """Whether the process named is another one: in a container PyTorch knows its own by no number it has."""
+    """True if the named process is another one: in a container PyTorch cannot tell its own by number."""
     sizes = as_numbers(values)
     own = sizes.get("allocated", math.inf) + sizes.get("unallocated", 0.0)
     return "own" in sizes or sizes.get(_HELD, 0.0) < own < math.inf

@@ -122,7 +122,7 @@ def _settings(stated: list[str], *, every: bool, as_json: bool) -> None:
 
 
 def _is_inner(change: SettingChange) -> bool:
-    """Whether a setting stands deep in an object, as copies of others and what one backend alone reads do."""
+    """True if a setting stands deep in an object, as copies of others and settings of one backend do."""
     return change.key.count(".") > 1
 
 

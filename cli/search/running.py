@@ -113,7 +113,7 @@ def begin(
 
 
 def is_log(text: str) -> bool:
-    """Whether a text names a log: a URL, or a file that is no YAML."""
+    """True if a text names a log: a URL, or a file that is no YAML."""
     return "://" in text or (Path(text).is_file() and Path(text).suffix not in {".yaml", ".yml"})
 
 

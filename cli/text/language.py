@@ -161,7 +161,7 @@ def _pattern(english: str) -> re.Pattern[str]:
 
 @cache
 def _heads() -> frozenset[str]:
-    """What stands before the colon of a template with places."""
+    """Texts before the colon of templates with places."""
     return frozenset(one.partition(": ")[0] for one in templates() if _PLACE.search(one))
 
 

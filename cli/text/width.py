@@ -82,7 +82,7 @@ def broken(line: str, width: int, below: str = "", *, start: int = 0) -> Iterato
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """What a line may be broken between: words with the space before them, and wide characters."""
+    """Pieces that a line may be broken between: words with the space before them, and wide characters."""
     for word in re.findall(r"(?<!\s)\s*+\S+", text):
         if word.isascii():
             yield word
@@ -98,5 +98,5 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _stays(letter: str) -> bool:
-    """Whether a sign stays with what stands before it."""
+    """True if a sign stays with the text before it."""
     return unicodedata.category(letter).startswith("P") and letter not in "（《「『“"

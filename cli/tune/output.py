@@ -65,7 +65,7 @@ def _aside(text: str) -> None:
 
 
 def said(step: TuneStep, objective: TuneObjective) -> str:
-    """What an evaluation gave, in words."""
+    """The result of an evaluation, in words."""
     result = step.result
     if result.is_dropped:
         return f"dropped: {result.reason}"
@@ -88,7 +88,7 @@ def _value(result: TuneResult, objective: TuneObjective) -> str:
 
 
 def is_open(outcome: TuneOutcome) -> bool:
-    """Whether a winner is neither confirmed nor refuted."""
+    """True if a winner is neither confirmed nor refuted."""
     return outcome.verdict in {None, Verdict.UNDECIDED}
 
 

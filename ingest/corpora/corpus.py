@@ -55,7 +55,7 @@ class Corpus:
 
     @property
     def mark(self) -> str:
-        """What a batch notes when it has brought all of the corpus; another content gives another mark."""
+        """The mark of a batch that has brought all of the corpus; other content gives another mark."""
         return f"corpus/{self.id}/{self.digest or digest(sorted(self.files.items()))}"
 
 
@@ -98,7 +98,7 @@ def choose(corpora: Mapping[str, Corpus], names: Iterable[str]) -> list[Corpus]:
 
 
 def is_plain(path: str) -> bool:
-    """Whether a path stays below the folder that it starts from, on any system."""
+    """True if a path stays below the folder that it starts from, on any system."""
     parts = path.split("/")
     return (
         path.isprintable()

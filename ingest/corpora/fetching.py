@@ -237,6 +237,6 @@ def unpack(archive: Path, folder: Path, take: tuple[str, ...], *, most_bytes: in
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a path is one of a pattern: name by name."""
+    """True if a path matches a pattern, name by name."""
     names, parts = path.split("/"), pattern.split("/")
     return len(names) == len(parts) and all(map(fnmatchcase, names, parts))

@@ -90,7 +90,7 @@ class _Table:
 
     @property
     def is_lone(self) -> bool:
-        """Whether the best value stands apart from all others."""
+        """True if the best value stands apart from all others."""
         return self.rows >= LEAST_TIMED and self.next / self.best > (self.worst / self.best) ** LONE
 
     def __str__(self) -> str:
@@ -141,7 +141,7 @@ class _Judge:
         self._sources: dict[tuple[int, str], tuple[Source, Source]] = {}
 
     def lone(self) -> list[str]:
-        """What is said of the tables whose best value stands apart.
+        """Descriptions of the tables whose best value stands apart.
 
         A configuration that stands apart in several tables is better by design: a broken run is one table's.
         """

@@ -182,7 +182,7 @@ class Records:
         return self._names.hardware_or_slug(text)
 
     def is_device(self, text: str) -> bool:
-        """Whether part of a file's name is a device: a short word such as ``t4`` or ``a10`` alone is none.
+        """True if part of a file's name is a device; a short word alone, such as ``t4`` or ``a10``, is none.
 
         It may as well name a format, a version or a run; with its vendor before it, it is longer.
         """

@@ -68,7 +68,7 @@ def header_of(text: str) -> list[str]:
 
 
 def delimiter_of(header: str) -> str:
-    """What parts the cells of a header: a comma unless it has none, and semicolons or tabs."""
+    """The delimiter of a header: a comma unless it has none, and semicolons or tabs."""
     return next((mark for mark in ",;\t" if mark in header), ",")
 
 

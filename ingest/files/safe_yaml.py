@@ -57,7 +57,7 @@ def check_syntax(text: str) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What a parser raises as what is wrong, and where."""
+    """Turn a parser's error into a ``ContentError`` with its line."""
     try:
         yield
     except yaml.MarkedYAMLError as fault:

@@ -46,19 +46,19 @@ class YamlNode:
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it is a single value."""
+        """True if it is a single value."""
         return self.items is None and self.pairs is None
 
     @property
     def said(self) -> str:
-        """What a scalar says to a program: truths in small letters, nothing for null."""
+        """The text of a scalar as a program reads it: booleans in small letters, empty for null."""
         if not self.is_scalar or (not self.style and self.text in _NULLS):
             return ""
         return self.text.lower() if self.tag.endswith(":bool") else self.text
 
     @property
     def parts(self) -> tuple[YamlNode, ...]:
-        """What a collection holds, keys among it."""
+        """The items of a collection, keys among them."""
         return self.items or tuple(itertools.chain.from_iterable(self.pairs or ()))
 
     @property

@@ -1,4 +1,4 @@
-"""How a model is trained, in one word of the field: ``method=qlora`` or ``method="dpo lora"``."""
+"""Reads the method of training, in one word of the field: ``method=qlora`` or ``method="dpo lora"``."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class AuditRule:
     source: Source
 
     def is_of(self, programs: Mapping[str, str]) -> bool:
-        """Whether it is of one of these programs, each with its release."""
+        """True if it applies to one of these programs, each with its release."""
         if not self.programs:
             return True
         return any(self._holds_in(programs[name]) for name in self.programs if name in programs)
@@ -102,7 +102,7 @@ class AuditRule:
         )
 
     def costs(self, value: str) -> bool:
-        """Whether a value of the setting is one that costs."""
+        """True if a value of the setting is one that costs."""
         text = plain_value(value)
         if text in {plain_value(item) for item in self.fine}:
             return False

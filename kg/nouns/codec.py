@@ -222,7 +222,7 @@ def four_digits(value: float | None) -> float | None:
 
 
 def _reader(hint: Any) -> Reader:
-    """What reads a value of a type."""
+    """The reader of values of a type."""
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any or hint is object:
         return lambda value: value
@@ -276,7 +276,7 @@ def _of(kind: Any, value: Any) -> Any:
 
 
 def _is_empty(value: object) -> bool:
-    """Whether a value says nothing: an empty text or collection, or a number that is not finite."""
+    """True if a value is empty: no text, no items, or a number that is not finite."""
     if isinstance(value, float):
         return not math.isfinite(value)
     return value is None or (not isinstance(value, bool | int) and hasattr(value, "__len__") and not value)

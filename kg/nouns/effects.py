@@ -71,7 +71,7 @@ class Context(JsonNoun):
 
     @property
     def baseline_text(self) -> str:
-        """What a published baseline had on, as text; empty for the same without the strategy."""
+        """Settings of a published baseline, as text; empty for the same without the strategy."""
         return str(self.against)
 
     @property

@@ -26,14 +26,14 @@ class Framework(Concept):
 
     @property
     def is_server(self) -> bool:
-        """Whether it serves models with code of its own, and trains none."""
+        """True if it serves models with code of its own, and trains none."""
         return not set(self.phases) & {"training", "kernel"}
 
     @property
     def only_trains(self) -> bool:
-        """Whether it trains models and serves none."""
+        """True if it trains models and serves none."""
         return set(self.phases) == {"training"}
 
     def reads(self, software: str) -> bool:
-        """Whether settings of a software mean something where this framework runs."""
+        """True if settings of a software mean something where this framework runs."""
         return software == self.id or software in self.stack

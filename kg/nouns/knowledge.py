@@ -356,7 +356,7 @@ class Strategy(Concept):
 
     @property
     def needs_code(self) -> bool:
-        """Whether it takes other code of the model or the kernel."""
+        """True if it takes other code of the model or the kernel."""
         return self.work == "code" or any(item.place is SettingPlace.CODE for item in self.sets)
 
     @property

@@ -15,7 +15,7 @@ SGLang and torch_npu 30 pairs are as like as that."""
 
 
 class Standing(StrEnum):
-    """What a release makes of a setting."""
+    """The standing of a setting in a release."""
 
     TAKEN = "taken"
     PASSED_ON = "passed on unchecked"
@@ -53,7 +53,7 @@ class LookUp:
 
     @property
     def shared(self) -> bool:
-        """Whether programs beneath may have more to say of it: a flag with choices, or one without a type."""
+        """True if programs beneath may state more of it: a flag with choices, or one without a type."""
         item = self.setting
         return (
             item is not None
@@ -63,11 +63,11 @@ class LookUp:
 
     @property
     def usable(self) -> bool:
-        """Whether writing it there has an effect that the program means."""
+        """True if writing it there has an effect that the program means."""
         return self.standing in {Standing.TAKEN, Standing.PASSED_ON}
 
     def is_default(self, value: Value) -> bool:
-        """Whether a value is what the release does without being told."""
+        """True if a value is the default of the release."""
         if self.setting is None or self.standing is not Standing.TAKEN:
             return False
         if self.negated:

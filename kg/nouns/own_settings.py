@@ -113,13 +113,13 @@ def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _is_named(item: Mapping[str, Any]) -> bool:
-    """Whether the names and the place of an entry can be read."""
+    """True if the names and the place of an entry can be read."""
     names = isinstance(item.get("key"), str) and isinstance(item.get("aliases", []), list)
     return names and item.get("place") in _PLACES and all(isinstance(n, str) for n in item.get("aliases", []))
 
 
 def _is_release(item: object) -> bool:
-    """Whether an item names a release, alone or with its tag."""
+    """True if an item names a release, alone or with its tag."""
     names = item if isinstance(item, list) and len(item) == 2 else [item]
     try:
         return all(isinstance(name, str) for name in names) and bool(release_key(str(names[0])))

@@ -120,7 +120,7 @@ class Recipe:
 
     @property
     def has_own_launcher(self) -> bool:
-        """Whether it configures another program of the framework, whose settings do not go with its flags.
+        """True if it configures another program of the framework, whose settings do not go with its flags.
 
         MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism,
         or their fields as flags with dots.

@@ -64,12 +64,12 @@ class ResolvedCase:
 
     @property
     def is_usual(self) -> bool:
-        """Whether it holds of a server of any text model, whatever the device."""
+        """True if it holds for a server of any text model, whatever the device."""
         return self.when in {"", *OF_MODEL}
 
     @property
     def is_told(self) -> bool:
-        """Whether it waits for another setting, or for a server without a device."""
+        """True if it depends on another setting, or on a server without a device."""
         return "platform == cpu" in self.when or self.when.removeprefix("not ").startswith("-")
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class Setting:
             raise ValueError(f"{self.key}: removed in {self.removed}, before it came in {self.since}")
 
     def in_release(self, release: str) -> bool:
-        """Whether one of the releases that were read has it."""
+        """True if the setting exists in a release."""
         key = release_key(release)
         if release in self.absent or (self.since and key < release_key(self.since)):
             return False
@@ -165,7 +165,7 @@ class Setting:
         return stated
 
     def resolved_in(self, release: str) -> tuple[ResolvedCase, ...]:
-        """What the program puts in place of the default in a release; empty where that is all it does."""
+        """Values that the program puts in place of the default in a release; empty where it keeps it."""
         key = release_key(release)
         earlier = [cases for first, cases in self.resolved if release_key(first) <= key]
         return earlier[-1] if earlier else ()
@@ -187,7 +187,7 @@ class Setting:
         return f"{self.type}{limits} {self.unit}".strip()
 
     def accepts(self, value: Value) -> bool:
-        """Whether a value, or the text of one, has the right type, is a choice and lies in the range."""
+        """True if a value, or the text of one, has the right type, is a choice and lies in the range."""
         typed = read_value(value, self.type)
         if typed is None and self.type == "int" and self.place is SettingPlace.JSON:
             typed = read_value(value, "bool")  # JSON's true counts as 1 where a program wants a number
@@ -205,7 +205,7 @@ class Setting:
         return True
 
     def is_default(self, value: Value, release: str) -> bool:
-        """Whether a value is what the program does in a release without being told."""
+        """True if a value is the default in a release."""
         default = self.default_in(release)
         if default is None or default.computed:
             return False
@@ -215,7 +215,7 @@ class Setting:
 
 
 def same_value(one: Value, other: Value, kind: str) -> bool:
-    """Whether two values, or the texts of them, are the same as a type reads them."""
+    """True if two values, or the texts of them, are the same as a type reads them."""
     typed = read_value(one, kind)
     return typed is not None and _text(typed) == _text(read_value(other, kind))
 

@@ -86,7 +86,7 @@ class Situation:
 
     @property
     def has_script(self) -> bool:
-        """Whether a launch script states what runs: then it states all of it."""
+        """True if a launch script states the current settings: then it states all of them."""
         return any(fact.origin is FactOrigin.SCRIPT and fact.name.startswith("current.") for fact in self)
 
     def to_json(self) -> dict[str, dict[str, Value]]:

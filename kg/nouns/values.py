@@ -39,7 +39,7 @@ def digest(*parts: object) -> str:
 
 
 def load_json(text: str | bytes) -> Any:
-    """What a text in JSON says.
+    """Parse a text in JSON.
 
     Raises:
         ValueError: It is none, or nests deeper than it can be read.
@@ -51,7 +51,7 @@ def load_json(text: str | bytes) -> Any:
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """What a text in TOML says.
+    """Parse a text in TOML.
 
     Raises:
         ValueError: It is none, nests deeper than it can be read, or is longer than any that is meant.

@@ -55,7 +55,7 @@ _OFF = frozenset({"", "0", "false", "none", "off"})
 def settings_replaced(
     configuration: Mapping[str, Value], baseline: Mapping[str, Value], kind: Kind
 ) -> Settings:
-    """What a published baseline had on that a strategy took away; nothing for the same without it.
+    """Settings of a published baseline that a strategy replaced; empty for the same without the strategy.
 
     A degree of 1 is off. Own tests compare one change with the same without it, whatever the control sets.
     """

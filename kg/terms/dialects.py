@@ -38,7 +38,7 @@ class Statement:
 
 
 def statement(settings: Mapping[str, Value], program: str = "", *, devices: int | None = None) -> Statement:
-    """What settings state; of two that state the same fact the last counts that does not yield.
+    """Facts that settings state; of two settings for one fact the last counts that does not yield.
 
     Args:
         settings: Values by names in any spelling.
@@ -136,7 +136,7 @@ def positive(value: Value, least: int = 1) -> int | None:
 
 @lru_cache(maxsize=16384, typed=True)
 def _read(meaning: Meaning, value: Value) -> tuple[bool, Value]:
-    """Whether a meaning reads a value, and what it says by it; a search asks the same again and again."""
+    """A pair: True if a meaning reads a value, and the value as it reads it; cached for searches."""
     reads = meaning.reads(value)
     return reads, meaning.says(value) if reads else None
 

@@ -65,7 +65,7 @@ class Meaning:
     beside: Mapping[str, Value] = field(default_factory=dict)
 
     def reads(self, written: Value) -> bool:
-        """Whether it says something by a value, or at least what that value leaves open."""
+        """True if it can interpret a value, if only as leaving its fact open."""
         value = _number(written)
         kind = kinds()[self.fact]
         if self.switch is not None or self._word(value) is not None:
@@ -147,7 +147,7 @@ def size_of(setting: str, program: str = "") -> str | None:
 
 
 def divides(setting: str) -> bool:
-    """Whether a setting says how work is divided over devices, and nothing else."""
+    """True if a setting states only the division of work over devices."""
     meaning = meaning_of(setting)
     chooses = meaning is not None and bool(meaning.product) and meaning.switch is None
     return kind_of(setting) in _DIVIDING and not chooses
@@ -162,7 +162,7 @@ def long_names(program: str) -> dict[str, str]:
 
 
 def has_own_fields(carrier: str) -> bool:
-    """Whether the fields of an object are settings of their own, known by their last names."""
+    """True if the fields of an object are settings of their own, known by their last names."""
     return plain_name(carrier) in _fields()
 
 
@@ -215,7 +215,7 @@ def variant_of(program: str, settings: Mapping[str, Value]) -> str:
 
 @cache
 def pasted_after() -> dict[str, tuple[str, str]]:
-    """What a start of a program is pasted after, and the words before its fields as ``key=value``."""
+    """The command that a program's start is appended to, and the words before its ``key=value`` fields."""
     rows = table("meanings")["programs"].items()
     return {name: (row["command"], row.get("words", "")) for name, row in rows if "command" in row}
 
@@ -227,7 +227,7 @@ def kinds() -> dict[str, str]:
 
 
 def phrase_of(setting: str, program: str = "") -> str:
-    """What a setting says, in English words; empty where neither its fact nor a pattern is known."""
+    """The meaning of a setting in English words; empty where neither its fact nor a pattern is known."""
     meaning, known = meaning_of(setting, program), table("meanings")
     if meaning is not None:
         return str(known["words"][meaning.fact][0])
@@ -344,7 +344,7 @@ def plain_name(key: str) -> str:
 
 
 def _is_on(value: Value) -> bool:
-    """Whether a switch is on; one that is merely present is."""
+    """True if a switch is on; one without a value is."""
     return value is None or str(value).strip().lower() in _ON
 
 

@@ -200,7 +200,7 @@ def is_step_rate(objective: Objective, kind: WorkloadKind) -> bool:
 
 
 def priced_as(objective: Objective, kind: WorkloadKind) -> str:
-    """What of a modelled step an objective is: ``"throughput"``, ``"tpot"``, ``"ttft"``; empty for none."""
+    """The result of a modelled step that an objective asks for, such as ``"tpot"``; empty for none."""
     if is_step_rate(objective, kind):
         return "throughput"
     name, _, end = objective.metric.rpartition("_")

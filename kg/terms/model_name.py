@@ -139,7 +139,7 @@ class ModelName:
 
     @property
     def is_dated(self) -> bool:
-        """Whether it is the name of a later checkpoint, a tuned one, or one for longer texts."""
+        """True if it names a later checkpoint, a tuned one, or one for longer texts."""
         return any(word.part in {Part.DATE, Part.ROLE, Part.RUN} for word in self.words)
 
     def without(self, *parts: Part) -> str:

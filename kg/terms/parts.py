@@ -46,7 +46,7 @@ class SettingPart:
         return f"no {self.name}" if self.when.judge(facts).truth is Truth.FAILS else ""
 
     def is_in(self, facts: Facts) -> bool:
-        """Whether a question is known to have it."""
+        """True if a question is known to have it."""
         return self.when.judge(facts).truth is Truth.HOLDS
 
 

@@ -34,7 +34,7 @@ _PLATFORMS = {
 
 
 def is_default(found: LookUp, value: Value, facts: Mapping[str, object]) -> bool:
-    """Whether a value is what the release does without being told, by its stated or its resolved default.
+    """True if a value is the default of the release, as stated or as the program resolves it.
 
     Args:
         found: The setting in the release.
@@ -66,7 +66,7 @@ def possible(found: LookUp, facts: Mapping[str, object]) -> Iterator[ResolvedCas
 
 
 def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None:
-    """Whether a term holds; None where that is not known."""
+    """Truth of a term; None if unknown."""
     if term == "?":
         return None
     hardware = facts.get("hardware")
@@ -89,14 +89,14 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
 
 
 def _is_writer(facts: Mapping[str, object]) -> bool:
-    """Whether the model is known to write text without an encoder that reads it first."""
+    """True if the model is known to write text without an encoder that reads it first."""
     kinds = facts.get("model")
     is_decoder = isinstance(kinds, AbstractSet) and bool(kinds & {"decoder", "moe-decoder", "multimodal"})
     return is_decoder and facts.get("pooling") is False and facts.get("attention") != frozenset({"linear"})
 
 
 def _is_plain(facts: Mapping[str, object]) -> bool:
-    """Whether the model is known to write text by attention alone."""
+    """True if the model is known to write text by attention alone."""
     kinds, attention = facts.get("model"), facts.get("attention")
     return (
         isinstance(kinds, AbstractSet)
@@ -108,7 +108,7 @@ def _is_plain(facts: Mapping[str, object]) -> bool:
 
 
 def _of_settings(term: str, found: LookUp) -> bool | None:
-    """Whether a term over another setting holds where nobody tells that one."""
+    """Truth of a term about another setting that is unset; None if unknown."""
     if found.setting is None:
         return None
     key = term.removeprefix("not ").partition(" ")[0]

@@ -73,7 +73,7 @@ class SettingChanges(JsonNoun):
 
 
 def setting_changes(software: str, first: str, second: str) -> SettingChanges:
-    """What a program's settings become from one release to another, newer or older.
+    """Compare a program's settings in two releases, the second newer or older.
 
     Args:
         software: The program.
@@ -188,7 +188,7 @@ def _differences(old: Setting, new: Setting, before: str, after: ReleaseSettings
 
 
 def _is_open(setting: Setting, release: str) -> bool:
-    """Whether a program puts something in place of no default, and it is not known when."""
+    """True if a program replaces a missing default, and the condition for that is unknown."""
     default = setting.default_in(release)
     is_unset = default is not None and not default.computed and default.value is None
     return is_unset and any(not (case.is_told or case.is_usual) for case in setting.resolved_in(release))

@@ -60,7 +60,7 @@ def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) ->
 def companions(
     release: ReleaseSettings, begun: Mapping[str, Value], change: Mapping[str, Value]
 ) -> Settings | None:
-    """What must be set beside a change so that the release takes it; None where nothing does.
+    """Settings that a release needs beside a change; None where none help.
 
     A conflict names its own cure where it holds for the lack of something: ``not --sequence-parallel``, or a
     word that the default is not. What is set already is not touched.
@@ -116,7 +116,7 @@ def _cure(term: str, release: ReleaseSettings) -> tuple[str, Value] | None:
 
 
 def _held(key: str, values: Mapping[str, Value], release: ReleaseSettings) -> Value:
-    """What a setting has in the end: its value, else its default; None where neither is known."""
+    """The final value of a setting: as given, else its default; None where neither is known."""
     if key in values:
         return values[key]
     found = release.registry.find(key, None, release.release)
@@ -125,7 +125,7 @@ def _held(key: str, values: Mapping[str, Value], release: ReleaseSettings) -> Va
 
 
 def holds(term: str, settings: Mapping[str, Value], release: ReleaseSettings) -> bool:
-    """Whether a term holds for settings by key, and the defaults of a release."""
+    """True if a term holds for settings by key, and the defaults of a release."""
     return _holds(term, {plain_key(key): value for key, value in settings.items()}, release)
 
 

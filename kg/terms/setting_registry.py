@@ -57,7 +57,7 @@ class ReleaseSettings:
 
     @property
     def is_bracketed(self) -> bool:
-        """Whether the named release is among those that were read, or between two of them."""
+        """True if the named release is among those that were read, or between two of them."""
         key = release_key(self.named_release)
         return release_key(self.registry.releases[0]) <= key <= release_key(self.registry.releases[-1])
 
@@ -81,7 +81,7 @@ class ReleaseSettings:
         return (item.as_in(self.release) for item in items)
 
     def look_up(self, key: str, place: SettingPlace | None = None, *, suggest: bool = True) -> LookUp:
-        """What the release makes of a spelling of a setting, or a program beneath it does.
+        """Look up a spelling of a setting in the release, then in the programs beneath it.
 
         Args:
             key: Any spelling: ``--max_model_len``, ``max-model-len``, ``compilation_config.cudagraph_mode``.
@@ -138,7 +138,7 @@ class ReleaseSettings:
         )
 
     def _has_below(self, key: str) -> bool:
-        """Whether a section that was one open value has fields by name now; others are still added to it."""
+        """True if a section that was one open value has named fields now; other fields still go into it."""
         return any(item.key.startswith(f"{key}.") for item in self)
 
     def _before(self, setting: Setting) -> bool:

@@ -31,7 +31,7 @@ LENGTHS: Mapping[str, Mapping[str, int]] = MappingProxyType(
 
 
 def serves(program: str, model: str) -> bool | None:
-    """Whether a program's released list has a model that is no language model; None where it names none."""
+    """True if a program's released list has a model that is no language model; None where it names none."""
     row = table("launches")["programs"].get(program, {})
     name = model.lower().rpartition("/")[2]
     for key, said in (("refuses", False), ("serves", True)):

@@ -88,7 +88,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """How an entry fits the words of a name: the fewer words are left over, the better."""
+    """The match of an entry with the words of a name: the fewer words are left over, the better."""
 
     entry: _Entry
     unknown: tuple[str, ...]
@@ -197,7 +197,7 @@ def _fits(part: ModelName, entries: list[_Entry]) -> Iterator[_Fit]:
 
 
 def _agrees(store: GraphStore, fit: _Fit, part: ModelName) -> bool | None:
-    """Whether the sizes of a name are the model's; None if its family and version have others.
+    """True if the sizes of a name are the model's; None if its family and version have others.
 
     Where a size is told and agrees, words that nobody explained are passed over: family, version and size
     are the same. Without a size, a word that stands for another network is not.
@@ -221,7 +221,7 @@ def _agrees(store: GraphStore, fit: _Fit, part: ModelName) -> bool | None:
 
 
 def _is_near(told: float | None, counted: float | None, near: float) -> bool | None:
-    """Whether a size is nearly the count; None if one of them is not known."""
+    """True if a size is nearly the count; None if one of them is not known."""
     return None if told is None or counted is None else abs(told / counted - 1) <= near
 
 

@@ -164,7 +164,7 @@ def _tables_of(store: GraphStore, node: NamedNode) -> list[Any]:
 
 
 def _is_foreign(triple: Triple) -> bool:
-    """Whether no reader looks at a triple: its subject is not ours, and neither is what it says."""
+    """True if no reader looks at a triple: neither its subject nor its statement is in our namespace."""
     return not (
         _value(triple.subject).startswith(NAMESPACE)
         or triple.predicate.value.startswith(TERMS)

@@ -1,4 +1,4 @@
-"""What layouts are asked for, and the loads that each is tried with."""
+"""The question that layouts answer, and the loads that each layout is tried with."""
 
 from __future__ import annotations
 
@@ -86,19 +86,19 @@ class LayoutQuestion:
 
     @property
     def is_for_latency(self) -> bool:
-        """Whether the time of one request is to be short, or has a limit."""
+        """True if the time of one request is minimised or limited."""
         return self.objective in SHORTEST or any(limit.metric in LIMITED for limit in self.limits)
 
     @property
     def answers_in_tokens(self) -> bool:
-        """Whether a server writes answers of several tokens."""
+        """True if a server writes answers of several tokens."""
         model, phase = self.question.model, self.question.phase
         is_pass = phase == "training" or model.encodes or feeds_forward(model, phase)
         return not is_pass and self.question.settings.get("output_len") != 1
 
     @property
     def is_load_open(self) -> bool:
-        """Whether nothing says how many requests run at once, or how long a token of an answer may take."""
+        """True if nothing fixes the number of requests at once, or the time of a token."""
         is_said = self.is_for_latency or self.concurrency or self.most_of_engine or self.batch or self.loads
         return self.answers_in_tokens and not is_said
 

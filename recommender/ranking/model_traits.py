@@ -16,7 +16,7 @@ from recommender.cost_model.facts.model import model_of
 
 
 def architecture_has_experts(architecture: str) -> bool | None:
-    """Whether models of an architecture have experts; None where some have."""
+    """True if models of an architecture have experts; None where only some have."""
     return None if architecture == "multimodal" else architecture == "moe-decoder"
 
 
@@ -120,7 +120,7 @@ def _routed(facts: Mapping[str, object]) -> float:
 
 
 def is_same_network(one: ModelTraits, other: ModelTraits) -> bool:
-    """Whether two models of one family differ in what they learned alone."""
+    """True if two models of one family differ only in their trained weights."""
     if not one.parameters or not other.parameters or one.family != other.family:
         return False
     return abs(one.parameters / other.parameters - 1) < 0.01 and one.is_mixture == other.is_mixture

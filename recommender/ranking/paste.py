@@ -218,7 +218,7 @@ def _typed(value: object) -> object:
 
 
 def _is_field(item: PlanSetting) -> bool:
-    """Whether it is a field of code or of a file, not of an object that a flag carries."""
+    """True if it is a field of code or of a file, not of an object that a flag carries."""
     if item.where is SettingPlace.JSON:
         return bool(item.file) or ("." not in item.key and not item.key.startswith("-"))
     return item.where in {SettingPlace.YAML, SettingPlace.CODE}

@@ -96,7 +96,7 @@ class StartConfiguration:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it is a measured run, kept as it was."""
+        """True if it is a measured run, kept as it was."""
         return self.layout is not None and any(item.tier == "measured here" for item in self.expected[:1])
 
     @property
@@ -122,7 +122,7 @@ class StartConfiguration:
         return [*export_lines(self.settings), *flag_words(self.settings), *object_words(self.settings)]
 
     def is_of(self, form: str) -> bool:
-        """Whether a form of an answer is that of its engine."""
+        """True if a form of an answer is that of its engine."""
         return self.framework in ENGINES[form]
 
     def launch_text(self, form: str) -> str:
@@ -160,7 +160,7 @@ class StartConfiguration:
 
 
 def log_gain_over(start: StartConfiguration, other: StartConfiguration) -> float:
-    """How much better another start is modelled in what is asked for, as a natural log; 0 without a price."""
+    """The modelled gain over another start in the question's metric, as a natural log; 0 without a price."""
     if not start.expected or not other.expected:
         return 0.0
     now, then = start.expected[0], other.expected[0]

@@ -121,7 +121,7 @@ def _text(content: object) -> str:
 
 
 def key(*entries: tuple[str, object]) -> Markup:
-    """What the marks of a chart mean: class of the mark, and words."""
+    """The legend of a chart: the class of each mark, and its words."""
     signs = {
         "p": tag("path", d="M7 7h0", class_="p"),
         "x": tag("path", d="M4 4l6 6m0-6l-6 6", class_="l"),

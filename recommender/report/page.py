@@ -101,7 +101,7 @@ UNFIT = (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisi
 
 
 def unfit(where: str, fault: Exception) -> InputError:
-    """What is said of content that cannot be shown."""
+    """The error for content that cannot be shown."""
     said = f"{fault} is missing" if isinstance(fault, KeyError) else str(fault)
     return InputError(
         f"{where}: cannot be shown: {said}", hint="write it again with this program; see docs/report.md"

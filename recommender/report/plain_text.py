@@ -18,7 +18,7 @@ _TAGS = re.compile(r"<[^>]*>")
 
 
 def shown(kind: str, content: Mapping[str, Any]) -> str:
-    """What a section of that kind says of a content."""
+    """Text of the section of a kind with some content."""
     _, draw = SECTIONS[kind]
     drawn = draw(finite(dict(content)), Words())
     lines = _TAGS.sub("", _GAPS.sub("  ", _BREAKS.sub("\n", _DRAWN.sub("", drawn)))).splitlines()

@@ -141,7 +141,7 @@ def between(low: object, high: object, unit: object = "") -> str:
 
 
 def is_scaled(unit: object) -> bool:
-    """Whether :func:`quantity` writes a prefix of its own, so that each number needs its unit."""
+    """True if :func:`quantity` writes a prefix of its own, so that each number needs its unit."""
     return unit in {"s", "B", "FLOP/s", "B/s", "1"}
 
 

@@ -238,7 +238,7 @@ class LoggedSearch:
     def _evaluate(
         self, result: Result, base: Mapping[str, str], *, measure: bool
     ) -> Callable[[Settings], RunOutcome] | None:
-        """What evaluates the steps between default and best; None to predict them."""
+        """The evaluator of the steps between default and best; None to predict them."""
         if isinstance(result.task.number_source, TaskCommand) and not measure:
             return None
         place = SearchPlace(folder=Path(self.log.metadata.folder), base=base)

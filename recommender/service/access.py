@@ -61,7 +61,7 @@ def read_token(path: Path) -> bytes:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address reaches this machine alone."""
+    """True if an address reaches this machine alone."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -106,7 +106,7 @@ class LingeringClose:
             self._in_progress += Counter()  # without those that have none left
 
     def _waiting(self, address: str) -> int | None:
-        """How many wait already, of all or of an address, where that is too many."""
+        """The number waiting already, of all or of one address, where it is too large; else None."""
         own, whole = self._in_progress[address], self._in_progress.total()
         return whole if whole >= MOST_IN_PROGRESS else own if own >= MOST_IN_PROGRESS_OF_ADDRESS else None
 

@@ -246,7 +246,7 @@ def _evaluate(node: ast.expr, columns: Mapping[str, NDArray[np.generic]], known:
 
 
 def _number(operand: Any) -> Any:
-    """What can be reckoned with; text times a number fills the memory, and ``%`` formats it.
+    """Pass an operand of arithmetic: text times a number would fill the memory, and ``%`` would format it.
 
     Raises:
         TypeError: It is text.

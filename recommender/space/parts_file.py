@@ -98,7 +98,7 @@ def _near(name: str, known: Collection[str]) -> str:
 
 
 def _metrics(metrics: Sequence[str], measured: Mapping[str, Objective] | None) -> list[str]:
-    """What is wrong with the metrics of a part."""
+    """Faults in the metrics of a part."""
     if measured is None:
         return []
     unknown = [f"nothing measures {x!r}{_near(x, measured)}" for x in metrics if x not in measured]

@@ -186,7 +186,7 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 def made_from() -> dict[str, object]:
-    """What an archive must have been made from to be used: the shipped files and the form of workspaces."""
+    """The origin that a usable archive must have: the shipped files and the format of workspaces."""
     return {"shipped": shipped.version(), "format": FORMAT}
 
 

@@ -248,7 +248,7 @@ def _script_changes(script: LaunchScript) -> Iterator[TuneChange]:
 
 
 def _is_gone(item: RunningSetting, script: LaunchScript) -> bool:
-    """Whether the program's newest release took a setting away: no other value of it is worth a start."""
+    """True if the program's newest release removed a setting: no other value of it is worth a start."""
     if script.program not in softwares():
         return False
     return registry(script.program).at("").look_up(item.key, suggest=False).standing is Standing.REMOVED
@@ -360,7 +360,7 @@ def _taken(finding: SettingFinding, script: LaunchScript) -> TuneChange:
 
 
 def _is_tuned(item: RunningSetting, script: LaunchScript) -> bool:
-    """Whether a setting of the script is for speed alone."""
+    """True if a setting of the script is for speed alone."""
     plain = plain_key(item.key)
     if item.place not in {SettingPlace.FLAG, SettingPlace.ENV} or not item.is_known or is_secret(item.key):
         return False
@@ -391,14 +391,14 @@ def _default(key: str, script: LaunchScript) -> Value:
 
 
 def _is_default(key: str, value: Value, script: LaunchScript) -> bool:
-    """Whether a setting that the script does not state has the value that its program takes anyway."""
+    """True if a value equals the program's default for a setting that the script does not state."""
     stated = {_same(script, item.key) for item in script.settings}
     default = None if _same(script, key) in stated else _default(key, script)
     return default is not None and value is not None and show(default) == show(value)
 
 
 def _is_for_others(key: str, script: LaunchScript) -> bool:
-    """Whether a setting changes what is served, a number format or a length: that is not for a tune."""
+    """True if a setting changes what is served, a number format or a length, which no tune may do."""
     meaning = meaning_of(key, script.program)
     return meaning is not None and (meaning.fact.startswith("precision") or kinds()[meaning.fact] == "length")
 

@@ -82,7 +82,7 @@ class ContainerCommand:
         return self._said("ps", "--all", "--quiet", *words).split()
 
     def publishes(self, mark: str, port: int) -> bool:
-        """Whether a container of a start is what this machine's port leads to."""
+        """True if a container of this start serves the port of this machine."""
         return bool(self.listed(f"{LABEL}={mark}", f"publish={port}"))
 
     def pids(self, mark: str) -> list[int]:

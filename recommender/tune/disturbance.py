@@ -99,7 +99,7 @@ def _lost_s() -> dict[str, float]:
 
 
 def _text(path: Path) -> str:
-    """What a file of the system says; empty where there is none, or it cannot be read."""
+    """The text of a system file; empty where there is none, or it cannot be read."""
     try:
         return path.read_text()
     except OSError:

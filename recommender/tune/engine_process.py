@@ -136,7 +136,7 @@ class EngineProcess:
         return [*marked(self.mark), *inside]
 
     def told(self, names: Sequence[str]) -> str:
-        """What its processes were started with for the first flag or variable of some; empty for nothing."""
+        """The value of the first of some flags or variables in its processes' command lines; else empty."""
         words: list[str] = []
         for pid in self.pids:
             for part in ("cmdline", "environ"):
@@ -150,7 +150,7 @@ class EngineProcess:
         return ""
 
     def holds(self, port: int) -> bool | None:
-        """Whether it listens on a port; None where that cannot be seen."""
+        """True if it listens on a port; None where that cannot be seen."""
         if self.container is not None and self.container.publishes(self.mark, port):
             return True
         held = is_held_by(port, self.pids)
@@ -158,7 +158,7 @@ class EngineProcess:
 
     @property
     def end(self) -> str:
-        """How it ended, with what it said last; empty while anything of it lives."""
+        """The way it ended, with its last message; empty while anything of it lives."""
         code = self.process.poll()
         if self.over:
             return self.over

@@ -211,7 +211,7 @@ class LaunchScript:
             self.container.end(f"{LABEL}.tune={mark}", self.engine.grace_s)
 
     def shown(self, edits: ScriptEdits) -> str:
-        """What a start differs in from the script, in a line, without secrets."""
+        """The differences between a start and the script, in one line, without secrets."""
         parts = [f"{name}={value}" for name, value in edits.variables.items()]
         parts += [shlex.join([name, *words]) for name, words in edits.flags.items()]
         parts += [

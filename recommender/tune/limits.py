@@ -63,7 +63,7 @@ class LatencyLimit:
         return cls(metric=found[1][:4].rstrip("_"), share=share, bound_s=limit.maximum, text=text.strip())
 
     def is_kept(self, record: RequestRecord) -> bool:
-        """Whether a request stays within it; one that failed does not."""
+        """True if a request stays within the limit; one that failed does not."""
         value = record.latency(self.metric)
         return value is not None and value <= self.bound_s
 
@@ -74,13 +74,13 @@ def shares(records: Sequence[RequestRecord], limits: Sequence[LatencyLimit]) -> 
 
 
 def are_kept(records: Sequence[RequestRecord], limits: Sequence[LatencyLimit]) -> bool:
-    """Whether the share of each limit is reached; without any request it is not."""
+    """True if the share of each limit is reached; False without any request."""
     asked = zip(shares(records, limits), limits, strict=True)
     return bool(records) and all(found >= limit.share for found, limit in asked)
 
 
 def verdict(records: Sequence[RequestRecord], limits: Sequence[LatencyLimit]) -> bool | None:
-    """Whether limits are kept, as soon as the requests so far say so; None while they do not."""
+    """Decide if the limits are kept as soon as the requests so far allow it; None while they do not."""
     decided = [
         _decided(sum(map(limit.is_kept, records)), len(records), limit.share, ALPHA / max(1, len(limits)))
         for limit in limits
@@ -91,7 +91,7 @@ def verdict(records: Sequence[RequestRecord], limits: Sequence[LatencyLimit]) ->
 
 
 def _decided(kept: int, n: int, share: float, alpha: float) -> bool | None:
-    """Whether a share is above or below what is asked for; None where that is still open."""
+    """True if a share is above the target, False if below it; None where that is still open."""
     missed = n - kept
     log_m = math.lgamma(1 + kept) + math.lgamma(1 + missed) - math.lgamma(2 + n)
     log_m -= kept * math.log(share) + missed * math.log1p(-share)

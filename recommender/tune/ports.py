@@ -25,7 +25,7 @@ def free_port() -> int:
 
 
 def is_taken(port: int) -> bool:
-    """Whether somebody listens on a port. Connections that have ended and linger do not count."""
+    """True if somebody listens on a port. Connections that have ended and linger do not count."""
     if _can_listen(port):  # at once, where the table of a busy machine takes a while
         return False
     if _listening(port):
@@ -36,7 +36,7 @@ def is_taken(port: int) -> bool:
 
 
 def _can_listen(port: int) -> bool:
-    """Whether this process could listen on a port of all addresses, which on Linux says that nobody does."""
+    """True if this process can listen on a port of all addresses, so that on Linux nobody else does."""
     if sys.platform != "linux":
         return False
     try:
@@ -58,7 +58,7 @@ def holder_text(port: int) -> str:
 
 
 def is_held_by(port: int, pids: Iterable[int]) -> bool | None:
-    """Whether one of these processes listens on a port; None where that cannot be seen."""
+    """True if one of these processes listens on a port; None where that cannot be seen."""
     sockets = _listening(port)
     if not sockets:
         return None

@@ -72,7 +72,7 @@ class QualityFinding(JsonNoun):
 
     @property
     def is_fault(self) -> bool:
-        """Whether the configuration is refused for it."""
+        """True if the configuration is refused for it."""
         return self.state == "fault"
 
 
@@ -90,7 +90,7 @@ class ServerAnswers:
     tokens: tuple[tuple[Mapping[str, float], ...], ...] = ()
 
     def places(self, other: ServerAnswers) -> list[list[tuple[Mapping[str, float], Mapping[str, float]]]]:
-        """Of each answer the places beside another server's, up to that at which the two part."""
+        """Pairs of tokens at each place of two servers' answers, up to the place where the two part."""
         found = []
         for own, others in zip(self.tokens, other.tokens, strict=False):
             pairs = list(zip(own, others, strict=False))

@@ -139,7 +139,7 @@ class ServingEvaluator:
         )
 
     def _is_judged(self, start: TuneStart, value: float) -> bool:
-        """Whether answers matter: of a configuration that is new, and may be better than the best."""
+        """True if answers matter: the configuration is new, and may be better than the best."""
         is_new = start.seed is None and not start.is_repeat
         return is_new and (start.bar is None or self.objective.gain(value, start.bar) >= 1)
 

@@ -50,7 +50,7 @@ _DROP = 0.9
 
 @cache
 def _step_times() -> tuple[tuple[re.Pattern[str], str, Unit], ...]:
-    """What trainers print as the time of a step: pattern, name and unit, of the tables for their logs."""
+    """Forms in which trainers print the time of a step: pattern, name and unit, from the tables of logs."""
     return tuple(
         (pattern, name, of)
         for tool in tools()
@@ -63,7 +63,7 @@ def _step_times() -> tuple[tuple[re.Pattern[str], str, Unit], ...]:
 
 @dataclass(slots=True, kw_only=True)
 class _Course:
-    """What a log has told so far; ``samples`` of a step, over those of the script's own."""
+    """The contents of a log so far; ``samples`` of a step, over those of the script's own."""
 
     warmup: int
     own: re.Pattern[str] | None

@@ -77,7 +77,7 @@ class TuneJournal:
         return next((item for item in reversed(self.events) if item["event"] == name), None)
 
     def measured(self) -> Iterator[tuple[str, TuneResult]]:
-        """What was measured in the search, with the digest of its edits."""
+        """Results of the search so far, each with the digest of its edits."""
         for event in self.events:
             if event["event"] == "measured":
                 yield str(event["digest"]), TuneResult.from_json(event["result"])

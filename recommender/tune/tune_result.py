@@ -70,12 +70,12 @@ class TuneResult(JsonNoun):
 
     @property
     def is_ok(self) -> bool:
-        """Whether it has a value."""
+        """True if it has a value."""
         return self.status is Status.OK and self.value is not None
 
     @property
     def is_within(self) -> bool:
-        """Whether it ran and kept the limits."""
+        """True if it ran and kept the limits."""
         return self.status is Status.OK and self.kept
 
 
@@ -210,5 +210,5 @@ class TuneOutcome:
 
     @property
     def is_better(self) -> bool:
-        """Whether a winner is confirmed."""
+        """True if a winner is confirmed."""
         return self.verdict is Verdict.BETTER

@@ -61,7 +61,7 @@ class Budget(JsonNoun):
     seconds: float | None = None
 
     def has(self, starts: int, each_s: float, used: int, used_s: float) -> bool:
-        """Whether so many more starts of so many seconds fit into what is left."""
+        """True if so many more starts of so many seconds fit into the rest of the budget."""
         return (self.evaluations is None or used + starts <= self.evaluations) and (
             self.seconds is None or used_s + starts * each_s <= self.seconds
         )
@@ -262,7 +262,7 @@ class TuneLoop:
     def _beside_the_best(
         self, edits: ScriptEdits, change: TuneChange, cancel: Event
     ) -> tuple[TuneResult, float | None]:
-        """What a candidate gives, and its factor over the incumbent; None where it has none.
+        """Measure a candidate, and its gain over the incumbent; None where it has none.
 
         On a machine that others use, the incumbent's old value is of another moment: there the incumbent is
         started again right after the candidate, and a gain counts if it shows twice; the smaller one does.
@@ -288,7 +288,7 @@ class TuneLoop:
         return found, gain
 
     def _quality_of(self, found: TuneResult) -> QualityFinding | None:
-        """What became of the answers since the script as it is; None where they were not asked for."""
+        """The change in the answers since the script as it is; None where they were not asked for."""
         first = self.steps[0].result
         if not (first.answers and found.answers):
             return None
@@ -309,7 +309,7 @@ class TuneLoop:
     def _is_idle(
         self, change: TuneChange, whole: ScriptEdits, without: ScriptEdits, place: int, cancel: Event
     ) -> bool:
-        """Whether the winner is no worse without a change; twice on a machine that others use."""
+        """True if the winner is no worse without a change; tested twice on a machine that others use."""
         quality: QualityFinding | None = None
         for turn in range(place, place + _TURNS):
             if not (f"{digest_of(without)}#{turn}" in self._known or self._has_room(2)):
@@ -330,7 +330,7 @@ class TuneLoop:
         return True
 
     def _is_settled(self, change: TuneChange) -> bool:
-        """Whether another value of the same setting was accepted already, and this is no step beyond it."""
+        """True if another value of the setting was accepted already, and this is no step beyond it."""
         before = [item for item in self.accepted if change.key and item.key == change.key]
         return bool(before) and change.why != ASKED and change != further(before[-1])
 
@@ -340,7 +340,7 @@ class TuneLoop:
         return 2 * max(LEAST_PAIRS, least_pairs(self.alpha))
 
     def _has_room(self, starts: int) -> bool:
-        """Whether so many starts leave what a confirmation takes, where the budget ever had room for one."""
+        """True if so many starts leave the budget of a confirmation, if there ever was enough for one."""
         return self.budget.has(starts + self._kept_starts, self.each_s, self._used, self._used_s)
 
     @property
@@ -366,7 +366,7 @@ class TuneLoop:
         name: str = "",
         is_repeat: bool = False,
     ) -> TuneResult:
-        """What a configuration gives, from the journal where it was measured before."""
+        """Measure a configuration, or take its result from the journal."""
         key = digest_of(edits) + (f"#{turn}" if turn else "")
         found = self._known.get(key)
         if found is None:

@@ -107,7 +107,7 @@ class AskDesk(Desk):
         return problem, (*notes, *more)
 
     def _is_measured(self, problem: Problem) -> bool:
-        """Whether some case has the device of a problem, and its model, under these very names."""
+        """True if some case has the device of a problem, and its model, under these very names."""
         names = [hardware_iri(problem.hardware.name)]
         names += [model_iri(problem.workload.model)] if problem.workload.model else []
         return all(any(self.graph.triples(None, None, name)) for name in names)
@@ -256,7 +256,7 @@ class AskDesk(Desk):
         return None if situation is None else starts.find(situation, self.model_facts(problem))
 
     def training_fit(self, problem: Problem) -> str:
-        """Whether training fits in the layout that a plan begins with, or as it is told, in a sentence.
+        """A sentence that says by how much training fits, in the layout that a plan begins with.
 
         Raises:
             InputError: Its memory is not modelled.

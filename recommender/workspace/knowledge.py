@@ -71,7 +71,7 @@ class KnowledgeDesk(Desk):
         }
 
     def support(self, program: str = "", hardware: str = "") -> list[ProgramSupport]:
-        """How well programs are supported: measured, recipe, modelled, read only or unknown.
+        """Levels of support of programs: measured, recipe, modelled, read only or unknown.
 
         Args:
             program: Any name of the only one.

@@ -159,7 +159,7 @@ class LaunchDesk(Desk):
     def _unlimited(
         self, problem: Problem, case: AuditCase, findings: Sequence[SettingFinding]
     ) -> Question | None:
-        """What would run without the settings of the findings, limits among them; None without a price."""
+        """The question without the settings of the findings, limits among them; None without a price."""
         try:
             starts = self.ask.decision(without_costs(problem, case, findings, limits=True))
         except (InputError, NoEvidenceError, InfeasibleError):
@@ -269,7 +269,7 @@ class LaunchDesk(Desk):
         return case, tuple(sorted(found, key=lambda item: item.order))
 
     def _priced(self, problem: Problem | None) -> Question | None:
-        """What runs, as the cost model is asked about it, at a usual length; None where it cannot be."""
+        """The running launch as a question for the cost model, at a usual length; None where it cannot be."""
         from recommender.cost_model.question import Question
         from recommender.ranking.feasibility.training_fit import with_length
 

@@ -82,7 +82,7 @@ class ReportSources:
         return self._answered(json.loads(question.question), question.k, recommendation_id)
 
     def of_workspace(self, folder: Path) -> list[ReportPart]:
-        """What a workspace holds by itself: its newest answer and A/B tests, and searches in a folder."""
+        """Report parts of a workspace: its newest answer and A/B tests, and searches in a folder."""
         found: list[ReportPart] = []
         question = answered_questions.newest_question(self.workspace.snapshot.layout.questions)
         if question is not None:

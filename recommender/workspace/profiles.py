@@ -73,7 +73,7 @@ class ProfileDesk(Desk):
     def log(
         self, log: Path, *, beside: Sequence[Path] = (), hardware: str = "", model: str = ""
     ) -> LogAnswer:
-        """What a log tells: known faults, statements of released programs, the load of a server, what to set.
+        """Read a log: known faults, statements of released programs, the load of a server, settings to set.
 
         Args:
             log: The log.

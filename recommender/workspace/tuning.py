@@ -184,7 +184,7 @@ class TuneDesk(Desk):
                 raise WorkspaceError(str(fault), hint=self._cure(logs[-1])) from None
 
     def _cure(self, log: Path) -> str:
-        """What is known of the faults in the log of a start that died, and where the cure is read."""
+        """A known fault in the log of a start that died, and the command that shows its cure."""
         from recommender.answers.log_answer import answer_log
 
         try:
@@ -251,7 +251,7 @@ def page_of(
 
 
 def _subject(request: TuneRequest, changes: tuple[TuneChange, ...]) -> ExperimentSubject:
-    """What a winner tries on which problem."""
+    """The subject of a winner's test: its problem and its change."""
     only = changes[0] if len(changes) == 1 else None
     single = Change() if only is None else Change(id=only.recommendation, strategy=only.strategy)
     return ExperimentSubject(question=dict(request.question), single=single)

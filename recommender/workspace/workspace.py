@@ -213,7 +213,7 @@ class Workspace:
 
     @property
     def knowledge(self) -> KnowledgeDesk:
-        """What is known: counted, queried, joined, exported."""
+        """The desk of the knowledge: counted, queried, joined, exported."""
         from recommender.workspace.knowledge import KnowledgeDesk
 
         return KnowledgeDesk(self)

@@ -20,7 +20,7 @@ def _column(header: Iterable[str], *words: str) -> str:
 
 
 def sniff(head: Head) -> bool:
-    """Whether the header is one of Electricity Maps: a UTC time, a zone and an intensity."""
+    """True if the header is one of Electricity Maps: a UTC time, a zone and an intensity."""
     header = header_of(head.text)
     return bool(
         _column(header, "datetime (utc)") and _column(header, "zone") and _column(header, "carbon intensity")

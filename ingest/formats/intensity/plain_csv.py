@@ -38,7 +38,7 @@ def _columns(header: list[str]) -> tuple[str, str, str, str]:
 
 
 def sniff(head: Head) -> bool:
-    """Whether the header has a time and a carbon intensity."""
+    """True if the header has a time and a carbon intensity."""
     if not head.text or head.text.lstrip()[:1] in "[{":
         return False
     time, value, issue, forecast = _columns(header_of(head.text))

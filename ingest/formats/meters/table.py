@@ -114,7 +114,7 @@ class LogTimes:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the zone is stated, in the log or beside it."""
+        """True if the zone is stated, in the log or beside it."""
         return self.has_zone is not False or bool(self.clock.zone)
 
 

@@ -64,7 +64,7 @@ class TimingTable:
     long: tuple[str, ...] = ()
 
     def is_header(self, line: str) -> bool:
-        """Whether a line names its columns."""
+        """True if a line names its columns."""
         return all(name in line for name in self.header) and set(self.header) <= set(_cells(line))
 
     def chosen(self, row: Mapping[str, str]) -> dict[str, object]:

@@ -72,7 +72,7 @@ def launched(record: Mapping[str, object], records: Records) -> dict[str, object
 
 
 def _same_model(one: str, other: str, records: Records) -> bool:
-    """Whether two names mean one model, by the knowledge or by their last part."""
+    """True if two names mean one model, by the knowledge or by their last part."""
     first, second = (name.rstrip("/").rsplit("/", maxsplit=1)[-1] for name in (one, other))
     if first.lower() == second.lower():
         return True

@@ -59,7 +59,7 @@ def companion(head: Head) -> str:
 
 
 def _repeats(head: Head) -> bool:
-    """Whether it is a list of the runs of a sweep of vllm that stand beside it."""
+    """True if it only repeats the runs of a vllm sweep that lie beside it as files."""
     is_summary = head.name == "summary.json" and '"run_number"' in head.text
     return is_summary and any(head.path.parent.glob("run=*.json"))
 

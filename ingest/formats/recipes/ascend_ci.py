@@ -54,7 +54,7 @@ class _Server:
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is YAML with the keys of a CI configuration that starts servers."""
+    """True if it is YAML with the keys of a CI configuration that starts servers."""
     lines = head.text.splitlines()
     return (
         head.name.endswith((".yaml", ".yml"))

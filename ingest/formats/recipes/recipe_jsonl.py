@@ -23,7 +23,7 @@ _KEYS = ('"settings"', '"framework"', '"devices"', '"model"')
 
 
 def sniff(head: Head) -> bool:
-    """Whether a line begins an object that has the keys of a recipe."""
+    """True if a line begins an object that has the keys of a recipe."""
     return any(
         line.lstrip().startswith("{") and all(key in line for key in _KEYS) for line in head.text.splitlines()
     )

@@ -39,7 +39,7 @@ _ASCEND = re.compile(r"ASCEND|HCCL|TASK_QUEUE|_NPU_|torch_npu|mindspeed", re.IGN
 
 
 def sniff(head: Head) -> bool:
-    """Whether it is a shell script that launches something known."""
+    """True if it is a shell script that launches something known."""
     is_shell = head.name.endswith((".sh", ".bash")) or head.text.startswith(
         ("#!/bin/bash", "#!/bin/sh", "#!/usr/bin/env bash")
     )

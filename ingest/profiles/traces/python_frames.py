@@ -164,7 +164,7 @@ def _long_gaps(kernels: Kernels) -> tuple[Integers, Integers]:
 
 
 def _of_children(number: Integers, above: Integers, within: Floats) -> Floats:
-    """What the direct callees of each frame have of the gaps, shape (n,)."""
+    """Sums over the direct callees of each frame, shape (n,)."""
     order = np.argsort(number, kind="stable")
     place = np.minimum(np.searchsorted(number[order], above), len(order) - 1)
     parent = order[place]

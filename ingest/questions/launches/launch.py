@@ -383,7 +383,7 @@ def _full_names(program: str) -> Callable[[str], str]:
 
 
 def _switches(program: str) -> Callable[[str], bool]:
-    """Whether an option of a program takes no value, by its registry."""
+    """A test that is True for options of a program that take no value, by its registry."""
     if program not in softwares():
         return lambda _: False
     release = registry(program).at("")
@@ -405,5 +405,5 @@ def _released(facts: LaunchFacts, words: Sequence[str]) -> LaunchFacts:
 
 
 def _is_part(program: str, stated: Mapping[str, object]) -> bool:
-    """Whether a program, or what it is the plugin of, is launched without a release."""
+    """True if a program, or the program that it extends as a plugin, is launched without a release."""
     return any(not version and program in {name, f"{name}-ascend"} for name, version in stated.items())

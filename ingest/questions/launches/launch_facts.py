@@ -91,7 +91,7 @@ def _same_as(fact: str, earlier: Mapping[str, object]) -> list[str]:
 
 
 def _contradict(before: object, stated: object) -> bool:
-    """Whether two values of a fact differ; one that is not stated contradicts none."""
+    """True if two values of a fact differ; an unstated one contradicts none."""
     return before not in (None, "") and str(before).lower() != str(stated).lower()
 
 

@@ -58,7 +58,7 @@ class Container:
 
 
 def is_manifest(text: str) -> bool:
-    """Whether a text may be a manifest."""
+    """True if a text may be a manifest."""
     return _LOOKS.search(text) is not None
 
 

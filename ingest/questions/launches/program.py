@@ -92,7 +92,7 @@ class StartedProgram:
         return self.signs.phases.get(self.command, self.signs.phase)
 
     def devices(self, sizes: str) -> int | None:
-        """What launchers state: ``all`` devices, those of ``each`` node, or ``nodes``; None if nothing."""
+        """The number that launchers state: ``all`` devices, those of ``each`` node, or ``nodes``."""
         names: dict[str, list[str]] = {name: _launchers()[name].get(sizes, []) for name in self.launchers}
         stated = [self.launchers[name].positive(*options) for name, options in names.items()]
         return next((size for size in reversed(stated) if size is not None), None)
@@ -237,7 +237,7 @@ def _by_script(
 
 
 def _is_other(signs: ProgramSigns, given: set[str]) -> bool:
-    """Whether the options are not those of a program whose scripts others name alike: ``pretrain_x.py``."""
+    """True if the options are not those of a program whose script names others use too: ``pretrain_x.py``."""
     return bool(
         given and signs.alone and signs.reader == "megatron" and not given & {*signs.options, *signs.alone}
     )

@@ -90,5 +90,5 @@ def read_server(
 
 
 def _divides(program: str) -> bool:
-    """Whether a program runs on one device where it is not told to divide the model."""
+    """True if a program runs on one device unless a setting divides the model."""
     return program != "llama.cpp"  # it spreads the layers over all devices that it sees

@@ -47,7 +47,7 @@ def settings_among(environment: Mapping[str, str], used: frozenset[str], program
 
 
 def is_variable(name: str, program: str) -> bool:
-    """Whether a program, or one beneath it, reads a variable."""
+    """True if a program, or one beneath it, reads a variable."""
     names = [item for item in (program, f"{program}-ascend", "torch-npu") if item in softwares()]
     return any(registry(item).at("").look_up(name, SettingPlace.ENV, suggest=False).setting for item in names)
 

@@ -194,7 +194,7 @@ def _imported(node: ast.stmt) -> set[str]:
 
 
 def _is_head(node: ast.stmt) -> bool:
-    """Whether a statement must stay first: a docstring, or an import from the future."""
+    """True if a statement must stay first: a docstring, or an import from the future."""
     is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return is_text or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 

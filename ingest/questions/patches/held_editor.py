@@ -53,7 +53,7 @@ class LaunchHolder(Protocol):
         """The text with another script; None where that cannot be written."""
 
     def is_proven(self, text: str, script: str) -> bool:
-        """Whether a text reads as this one, but for the launch, which reads as an edited script."""
+        """True if a text reads as this one, but for the launch, which reads as an edited script."""
 
     def with_variable(self, edit: SettingEdit) -> tuple[str, str] | None:
         """The text with a variable of what holds the launch, and why not; None: the script has it to do."""
@@ -127,7 +127,7 @@ class QuotedLaunch:
         return None if self.region is None else self.region.put(script)
 
     def is_proven(self, text: str, script: str) -> bool:
-        """Whether all commands read as before, and the text in the quotes as it is edited by itself."""
+        """True if all commands read as before, and the text in the quotes as it is edited by itself."""
         expected = (*self.words[: self.place], script, *self.words[self.place + 1 :])
         return is_proven(self.script, read_script(text), self.path[0], expected, {})
 

@@ -77,7 +77,7 @@ class ContainerLaunch:
         return with_items(self.text, self.container.words, first, last, words[first:end])
 
     def is_proven(self, text: str, script: str) -> bool:
-        """Whether all containers and documents read as before, but for the command as it was edited."""
+        """True if all containers and documents read as before, but for the command as it was edited."""
         words = [*self.container.command.words]
         if self.place is not None:
             words[self.place] = script
@@ -209,7 +209,7 @@ class BlockLaunch:
         return self.region.put(script)
 
     def is_proven(self, text: str, script: str) -> bool:
-        """Whether the documents read as before, but for the script as it was edited."""
+        """True if the documents read as before, but for the script as it was edited."""
         before = [script if node.start == self.start else node.text for node in scalars(self.text)]
         return before == [node.text for node in scalars(text)]
 
@@ -218,7 +218,7 @@ class BlockLaunch:
 
 
 def is_yaml(text: str) -> bool:
-    """Whether a text is YAML with names or items, and no command that happens to read so."""
+    """True if a text is YAML with names or items, and no command that happens to read so."""
     roots = yaml_documents(text) if ":" in text or "- " in text else []
     return bool(roots) and all(
         root.items is not None

@@ -225,7 +225,7 @@ def _meeting_point(launch: Launch) -> str:
 
 
 def _editor(text: str, number: int) -> LaunchEditor:
-    """What edits a launch of a text.
+    """The editor for a launch of a text.
 
     Raises:
         InputError: Launches of its form are read only.
@@ -242,7 +242,7 @@ def _editor(text: str, number: int) -> LaunchEditor:
 
 
 def _script(text: str, launch: Launch) -> LaunchEditor:
-    """What edits a launch of a script, or of a script in a block of YAML.
+    """The editor for a launch of a script, or of a script in a block of YAML.
 
     Raises:
         InputError: It stands in YAML otherwise.

@@ -18,7 +18,7 @@ def is_proven(
     expected: tuple[str, ...],
     variables: Mapping[str, str | None],
 ) -> bool:
-    """Whether every command of a script is as it was, but for the words and variables of the launch.
+    """True if every command of a script is as it was, but for the words and variables of the launch.
 
     Args:
         before: The script.

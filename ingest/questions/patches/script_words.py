@@ -84,7 +84,7 @@ class ScriptWords:
         return "".join("".join(part) for part in _PART.findall(raw))
 
     def is_computed(self, token: ScriptWord) -> bool:
-        """Whether a word, or its part behind ``=``, is neither literal nor one variable."""
+        """True if a word, or its part behind ``=``, is neither literal nor one variable."""
         name, equals, value = self.text[token.start : token.end].partition("=")
         raw = value if equals and BARE.fullmatch(name) and name.startswith("-") else f"{name}{equals}{value}"
         if token.is_inside:
@@ -102,5 +102,5 @@ class ScriptWords:
         return found[1] if found else ""
 
     def is_literal(self, start: int, end: int) -> bool:
-        """Whether a part of the text stands for itself, or is empty."""
+        """True if a part of the text stands for itself, or is empty."""
         return start == end or bool(_LITERAL.fullmatch(self.text, start, end))

@@ -48,7 +48,7 @@ class SettingEdit:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is a flag, or a field of one's object."""
+        """True if it is a flag, or a field of one's object."""
         return self.name.startswith("-") or "." in self.name
 
     @property

@@ -159,7 +159,7 @@ class NounTable(Generic[Noun]):
 
     @property
     def has_iri(self) -> bool:
-        """Whether the IRI follows from the noun alone; that of a workload follows from its problem."""
+        """True if the IRI follows from the noun alone; that of a workload follows from its problem."""
         return self._iri is not None
 
     def iri(self, noun: Noun) -> NamedNode:

@@ -147,7 +147,7 @@ def _template(
 
 
 def _router(engines: Sequence[Engine], program: DeployedProgram) -> list[dict[str, Any]]:
-    """What stands before engines of either role; each is met under the name of its pod."""
+    """The router before engines of both roles, and its service; engines are reached by their pods' names."""
     addresses = [
         EngineAddress(role=one.role, host=f"{one.role}-{place}.{one.role}")
         for one in engines

@@ -98,7 +98,7 @@ def limit_lines(domain: KernelDomain, configuration: Mapping[str, Value]) -> Ite
 
 
 def not_fitting(current: Mapping[str, Value], broken: Sequence[Broken]) -> tuple[NotHere, ...]:
-    """What is set now and cannot run, with the limit; empty where nothing is broken."""
+    """Current settings that cannot run, with the limit; empty where nothing is broken."""
     stated = ", ".join(f"{name}={value}" for name, value in current.items())
     return tuple(
         NotHere(
@@ -196,7 +196,7 @@ def _shares(m: int, n: int, tile: Mapping[str, int]) -> tuple[int, int]:
 
 
 def _idle(question: KernelQuestion, key: str, values: Mapping[str, Value]) -> bool:
-    """Whether a setting does nothing here: an order of tiles where there are fewer of them."""
+    """True if a setting has no effect here: an order of tiles where there are fewer of them."""
     if key != "BLOCK_TRESHHOLD":
         return False
     side, m, n = values[key], values["BLOCK_M"], values["BLOCK_N"]

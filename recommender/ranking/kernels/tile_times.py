@@ -95,7 +95,7 @@ class TileTimes:
     rounds: Floats
 
     def reason(self, row: int) -> str:
-        """What decides the time of a configuration, in a line."""
+        """One line that says why a configuration takes the time it does."""
         parts, lanes = float(self.parts[row]), float(self.lanes[row])
         rounds = float(self.rounds[row])
         idle = 1 - parts / (rounds * lanes)
@@ -119,7 +119,7 @@ class TileTimes:
 
 
 def overlapped(sharpness: float, *parts: Floats | float) -> Floats:
-    """What overlapping parts take together: the largest, and more where others come near it."""
+    """The time of overlapping parts together: the largest, and more where others come near it."""
     if np.isinf(sharpness):
         return np.asarray(np.maximum.reduce(np.broadcast_arrays(*parts)), dtype=np.float64)
     return np.asarray(sum(np.power(part, sharpness) for part in parts) ** (1 / sharpness), dtype=np.float64)

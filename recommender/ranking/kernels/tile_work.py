@@ -290,7 +290,7 @@ def attention(core: TileCore, sizes: Mapping[str, float], tile: Columns, element
 def rows_of_elements(
     core: TileCore, tile: Columns, *, elements: float, row: float, element: float, turned: bool = False
 ) -> TileWork:
-    """What reads, does little and writes: memory decides, and how much of it a piece asks for at once.
+    """Work of kernels that mostly read and write: the memory decides, and the bytes a piece requests at once.
 
     Args:
         core: Where.

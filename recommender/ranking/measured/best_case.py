@@ -38,7 +38,7 @@ def runs_of(place: StepPlace, runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
 def case_settings(
     run: MeasuredRun, release: ReleaseSettings | None, gone: Container[str] = ()
 ) -> list[PlanSetting]:
-    """What a run set that the release takes, beside its layout and its load.
+    """Settings of a run that the release accepts, beside its layout and its load.
 
     Args:
         run: The run.

@@ -117,7 +117,7 @@ class AskedWork:
     release: str = ""
 
     def admits(self, row: ProblemRow, problem: Problem) -> bool:
-        """Whether a problem is the asked one, as far as it is not the configuration that tells."""
+        """True if a problem is the one in the question, apart from its configuration."""
         work = problem.workload
         measured, asked = work.shape.get("global_batch"), self.sizes.get("global_batch")
         return (
@@ -197,7 +197,7 @@ def within(
 def words_of(
     run: ExactRun, release: ReleaseSettings | None, program: str, layout: Mapping[str, Value]
 ) -> Settings:
-    """What a run sets, in the words of the program; what only describes it is left out.
+    """Settings of a run in the words of the program, without those that only describe the run.
 
     Args:
         run: The run.
@@ -324,11 +324,11 @@ def _release(problem: Problem, trial: Trial, engine: str) -> str:
 
 
 def _is_of(one: str, other: str) -> bool:
-    """Whether two releases are one as far as both are told: 0.18 is 0.18.0 and 0.18.1."""
+    """True if two releases agree as far as both are stated: 0.18 is 0.18.0 and 0.18.1."""
     parts = [name.lstrip("v").split(".") for name in (one, other)]
     return not one or not other or all(a == b for a, b in zip(*parts, strict=False))
 
 
 def _agree(one: object, other: object) -> bool:
-    """Whether two statements agree; one that is not made agrees with all."""
+    """True if two statements agree; a missing one agrees with all."""
     return not one or not other or one == other

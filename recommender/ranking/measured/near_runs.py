@@ -69,7 +69,7 @@ class NearRuns:
         return replace(question, measured=RunCorrection(runs=runs, level=self._level(question)))
 
     def _level(self, question: Question) -> SiteLevel | None:
-        """What own runs with the engine or on the device say of other models there."""
+        """The correction of other models' prices by own runs with this engine or device; None without any."""
         if not self._moved.site:
             return None
         model, machine, phase = question.model, question.machine, question.phase
@@ -150,7 +150,7 @@ class NearRuns:
         return dict(counted.most_common(1)[0][0]) if counted else {}
 
     def program(self, problem: Problem) -> str:
-        """What ran most own runs of the model on the device; empty where there are none."""
+        """The program of most own runs of the model on the device; empty where there are none."""
         ran = ((known, trial) for known, trials in self._own_runs(problem) for trial in trials)
         counted = Counter(self._reader.engine(known, trial) for known, trial in ran)
         return counted.most_common(1)[0][0] if counted else ""

@@ -207,7 +207,7 @@ class RunReader:
 
 
 def _is_timed(trial: Trial, metric: str) -> bool:
-    """Whether a case was measured, in a metric and a unit that a price has."""
+    """True if a case was measured, in a metric and a unit that a price has."""
     measured = trial.measurement
     return (
         trial.kind in _TRUSTED

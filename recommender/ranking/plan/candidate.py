@@ -219,7 +219,7 @@ def of_strategy(
 
 
 def _needs(strategy: Strategy, head: str) -> Iterator[str]:
-    """What the settings of a strategy need that no setting gives."""
+    """Needs of a strategy's settings that no setting can meet, in words."""
     for one in strategy.sets:
         if plain_key(one.parameter) == QUANTISATION and show(one.value) not in QUANTISED_AT_LOAD:
             yield "the checkpoint is quantised so"
@@ -297,7 +297,7 @@ _TIERS = {
 
 
 def _tier(item: RankedStrategy, *, is_known: bool) -> str:
-    """How the gain of a strategy is known: by the best of its effects; without one, how the strategy is."""
+    """The tier of a strategy's gain, by the best of its effects; without one, the kind of the strategy."""
     if not is_known:
         return str(FactKind.DOCUMENTED)
     if _is_measured_here(item):

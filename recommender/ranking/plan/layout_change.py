@@ -70,7 +70,7 @@ def _admitting(problem: Problem, starts: Starts, version: str) -> Iterator[Chang
 
 
 def _keeps_experts_whole(layout: ParallelLayout, starts: Starts) -> bool:
-    """Whether a layout does not spread the experts of a model whose own recipes all do, on such chips."""
+    """True if a layout keeps experts whole though all recipes of the model on such chips spread them."""
     asked = starts.situation.model
     own = [
         one.recipe
@@ -89,7 +89,7 @@ def _keeps_experts_whole(layout: ParallelLayout, starts: Starts) -> bool:
 def _difference(
     start: StartConfiguration, other: StartConfiguration, release: ReleaseSettings | None
 ) -> tuple[PlanSetting, ...]:
-    """What makes one start the other; empty where something of it cannot be taken back."""
+    """Settings that turn one start into the other; empty where one of them cannot be taken back."""
     now = {(item.where, item.key): item for item in start.settings}
     then = {(item.where, item.key): item for item in other.settings}
     changed = [item for place, item in then.items() if place not in now or now[place].value != item.value]

@@ -45,7 +45,7 @@ class MissedLimit(JsonNoun):
 
     @property
     def within_reach(self) -> bool:
-        """Whether it may be kept: that nothing keeps it is said where that is all but certain."""
+        """True if the limit may be kept; only limits that are almost surely missed are reported as missed."""
         return self.chance >= LEAST_CHANCE
 
 

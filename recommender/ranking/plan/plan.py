@@ -45,10 +45,10 @@ class Plan(JsonNoun):
 
     @property
     def keeps_limits(self) -> bool:
-        """Whether all limits that can be judged are kept, or may be within what is modelled."""
+        """True if all limits that can be judged are kept, or may be within the error of the model."""
         return all(item.within_reach for item in self.missed)
 
     @property
     def fits(self) -> bool:
-        """Whether there is a configuration that fits; true where that cannot be told."""
+        """True if there is a configuration that fits, or if that is unknown."""
         return self.start.fits is not False

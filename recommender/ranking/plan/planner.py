@@ -278,7 +278,7 @@ class Planner:
 
 
 def _undoes(strategy: Strategy, told: Set[str]) -> bool:
-    """Whether a strategy takes away what the start alone sets: recipes have it there, and no one else."""
+    """True if a strategy removes what only the start sets: recipes have it there, and nothing else does."""
     read = (name for clause in strategy.applies_when for name in Condition(clause.condition).settings)
     return strategy.work == "unset" and told.isdisjoint(map(plain_key, read))
 
@@ -307,7 +307,7 @@ def parted(
 
 
 def _won(changes: Sequence[Change], problem: Problem, ranked: Sequence[RankedStrategy]) -> Gain | None:
-    """What changes win together: of strategies that can be set together, or the best of all."""
+    """The joint gain of changes: of strategies that can be set together, or the best of all."""
     both = combine(changes, problem.bottlenecks, kinds_of(ranked))
     if both is not None:
         return both.gain
@@ -337,7 +337,7 @@ def _undone(one: Change, starts: Starts, release: ReleaseSettings) -> Change:
 
 
 def _is_below_load(item: AgreedSetting, starts: Starts) -> bool:
-    """Whether a setting admits fewer requests at once than the start is priced with."""
+    """True if a setting admits fewer requests at once than the start is priced with."""
     if starts.question is None or size_of(plain_key(item.key)) != "batch" or not item.value.isdecimal():
         return False
     load = starts.question.settings.get("batch")
@@ -345,7 +345,7 @@ def _is_below_load(item: AgreedSetting, starts: Starts) -> bool:
 
 
 def _facts(configuration: Mapping[str, Value], kind: str) -> Mapping[str, object]:
-    """What settings mean to the cost model; empty where it has no setting for them."""
+    """Settings of the cost model that settings stand for; empty where it has none for them."""
     return translate(configuration, kind).settings if kind in PHASES else {}
 
 
@@ -381,7 +381,7 @@ def _understood(facts: Mapping[str, object]) -> dict[str, object]:
 
 
 def _is_telling(refusal: Refusal) -> bool:
-    """Whether it is news that something is not for a question: what another framework reads is not."""
+    """True if a refusal is news to the reader; that another framework reads a setting is not."""
     return ": framework: " not in refusal.reason
 
 

@@ -74,7 +74,7 @@ class StartTests:
         self._models = ModelFinder(graph)
 
     def reliability(self, situation: StartSituation) -> StartReliability:
-        """What the tests in a comparable metric say.
+        """The results of tests in a comparable metric, by recipe and by layout.
 
         Args:
             situation: Where a start is to be used.
@@ -132,7 +132,7 @@ class StartTests:
 
 
 def _is_refuted(outcome: Outcome) -> bool:
-    """Whether a layout failed a test; not where what ran before was divided as it is."""
+    """True if a layout failed a test against a control that is divided in another way."""
     before = statement(outcome.control, "").facts
     sizes = {name: before[name] for name in DEGREES if name in before}
     is_same = sizes and all(outcome.layout.get(name, 1) == size for name, size in sizes.items())

@@ -114,7 +114,7 @@ def _trained(
 def _shared_out(
     situation: StartSituation, layout: ParallelLayout, settings: Mapping[str, object]
 ) -> Iterator[tuple[str, Value]]:
-    """What a trainer is told that replicates a model, or shares it out: what it does not do by itself."""
+    """Settings for a trainer that replicates or shards a model, where they differ from its defaults."""
     framework, running = situation.framework, statement(situation.current or {}).facts
     usual = engine_defaults("training", framework.id, framework.version)
     yield "precision", str(settings["precision"])

@@ -80,7 +80,7 @@ class StartDraft:
     asked: LayoutQuestion | None = None
 
     def is_agreed(self, item: AgreedSetting) -> bool:
-        """Whether so many recipes have a setting that it is part of the start."""
+        """True if enough recipes have a setting to make it part of the start."""
         return item.share >= IN_THE_START and not self.is_copied
 
     @property
@@ -116,17 +116,17 @@ class StartDraft:
 
 
 def trains_adapters(recipe: Recipe) -> bool:
-    """Whether a recipe trains low-rank adapters (LoRA)."""
+    """True if a recipe trains low-rank adapters (LoRA)."""
     return bool(statement({item.key: item.value for item in recipe.settings}).facts.get("lora_rank"))
 
 
 def quantises(recipe: Recipe) -> bool:
-    """Whether a recipe names a format of quantised weights."""
+    """True if a recipe names a format of quantised weights."""
     return any(plain_key(item.key) == QUANTISATION for item in recipe.settings)
 
 
 def worth_testing(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
-    """What the recipes of the same vendor agree on."""
+    """Settings that recipes of the same vendor agree on."""
     local = [one for one in weighed if not one.is_foreign]
     total = sum(one.weight / one.reliability for one in local)
     shares = [replace(one, weight=one.weight / total) for one in local] if total else []

@@ -81,7 +81,7 @@ def _missing(drafter: AgreedSetting | None, situation: StartSituation, *, has_pa
 
 
 def _needs_model(method: str, situation: StartSituation) -> bool:
-    """Whether a method drafts by a checkpoint of its own, or the layers of the model do."""
+    """True if a method drafts with a checkpoint of its own, not with layers of the model."""
     name = method.lower()
     if name in _OF_THE_PROMPT or any(part in name for part in _OF_THE_MODEL):
         return False

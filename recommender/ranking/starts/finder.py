@@ -159,11 +159,11 @@ class StartFinder:
         )
 
     def fit(self, problem: Problem) -> TrainingFit | None:
-        """Whether training fits as it is told; None where its memory is not modelled."""
+        """Check that the training of a question fits the memory; None where that is not modelled."""
         return fit_of(problem, model_facts(self._graph, problem), self._tree)
 
     def divided_fit(self, problem: Problem) -> TrainingFit | None:
-        """Whether training fits in the layout that a plan begins with; as it is told where there is none."""
+        """Check that training fits in the layout that a plan begins with; without a plan, as it is asked."""
         try:
             situation = self.situation(problem) if problem.workload.model else None
         except NoEvidenceError:  # a program without a plan
@@ -180,7 +180,7 @@ class StartFinder:
     def priced(
         self, situation: StartSituation, weighed: Sequence[WeighedRecipe], sizes: Mapping[str, Value]
     ) -> LayoutQuestion | None:
-        """What layouts are priced by, given what some recipes agree on; None if there is nothing."""
+        """The question by which layouts are priced, given some recipes; None if they cannot be priced."""
         return layout_question(self._draft(situation, list(weighed)), sizes, self._tree)
 
     def find(
@@ -228,7 +228,7 @@ class StartFinder:
 
     @staticmethod
     def _not_judged(draft: StartDraft) -> list[str]:
-        """What the price of layouts does not know of the question."""
+        """Notes on the parts of the question that the price of layouts ignores."""
         if draft.question is None:
             return []
         problem, question = draft.situation.problem, draft.question

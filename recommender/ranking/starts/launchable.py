@@ -186,13 +186,13 @@ def _without_conflicts(
 
 
 def _is_decided(key: str) -> bool:
-    """Whether a setting is a size of the layout or the number format: the rest gives way to these."""
+    """True if a setting is a size of the layout or the number format: the rest gives way to these."""
     meaning = meaning_of(key)
     return purpose(key) is Purpose.LAYOUT or (meaning is not None and meaning.fact == "precision")
 
 
 def _breaks(needed: tuple[str, Value], settings: Sequence[PlanSetting], release: ReleaseSettings) -> bool:
-    """Whether the release refuses what it needs beside the settings."""
+    """True if the release refuses a needed setting beside the others."""
     now = {item.key: item.value for item in settings}
     before = broken_conflicts(release, now)
     return any(one not in before for one in broken_conflicts(release, {**now, needed[0]: needed[1]}))

@@ -221,7 +221,7 @@ def _served_alike(layout: ParallelLayout, published: Mapping[str, float]) -> flo
 
 
 def _over_all(tensor: int, one: WeighedRecipe, model: ModelTraits | None, devices: int) -> tuple[float, ...]:
-    """What a recipe that splits tensors over all of its devices may mean for so many, equally likely.
+    """Possible tensor splits, equally likely, of a recipe that splits over all of its devices, on so many.
 
     On no more devices it splits over all again. On more it may, or copies instances whose devices hold as
     many parameters as the recipe's.

@@ -214,7 +214,7 @@ def with_room(asked: LayoutQuestion, held: Collection[str]) -> tuple[LayoutQuest
 
 
 def _best(asked: LayoutQuestion, option: PricedStep) -> tuple[float, ...]:
-    """What orders the batches of one layout: a load that is told runs whole, as far as it fits."""
+    """Sort key of the batches of one layout: a stated load runs whole, as far as it fits."""
     batch = option.settings.get("batch")
     at_once = float(str(batch)) if asked.is_load_told and batch is not None else 0.0
     return (-at_once, *_order(option))

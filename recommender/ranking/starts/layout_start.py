@@ -53,11 +53,11 @@ class LayoutStart:
 
     @property
     def overflows(self) -> bool:
-        """Whether what is written takes more memory than there is."""
+        """True if the settings as written take more memory than there is."""
         return self.price is not None and not self.price.fits
 
     def strays(self, draft: StartDraft, chosen: ChosenLayout) -> float:
-        """How far what is written is from what its layout was chosen for: bytes, or nats over a limit."""
+        """Distance of the settings as written from the chosen layout: excess bytes, or nats over a limit."""
         if self.price is None or draft.asked is None:
             return 0.0
         if self.overflows:

@@ -69,7 +69,7 @@ def startable(question: Question, layout: ParallelLayout, most: int, chunk: floa
 
 
 def are_stated(situation: StartSituation) -> bool:
-    """Whether prompt and answer are both stated."""
+    """True if prompt and answer lengths are both stated."""
     return bool(situation.number("input_len") and situation.number("output_len"))
 
 

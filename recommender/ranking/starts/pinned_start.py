@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def asked_work(
     situation: StartSituation, question: Question | None, lengths: Mapping[str, float]
 ) -> AskedWork:
-    """What a measurement must agree with.
+    """The work that a measurement must agree with.
 
     Args:
         situation: What is asked.
@@ -54,7 +54,7 @@ def asked_work(
 
 
 def written_layout(layout: ParallelLayout, situation: StartSituation) -> dict[str, Value]:
-    """How the program of a situation writes a layout."""
+    """Settings by which the program of a situation writes a layout."""
     settings = layout_settings(
         layout,
         situation.framework.id,

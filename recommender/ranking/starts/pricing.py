@@ -64,7 +64,7 @@ def layout_question(
     tree: HardwareTree,
     lengths: Mapping[str, float] = MappingProxyType({}),
 ) -> LayoutQuestion | None:
-    """What layouts are asked for; None where the cost model does not split such a model.
+    """The question that layouts answer; None where the cost model does not split such a model.
 
     Args:
         draft: The start so far: its notes take in what is assumed.
@@ -159,7 +159,7 @@ def started_question(
 
 
 def why_unpriced(question: Question) -> str:
-    """What the cost model lacks to price a question; empty if it lacks nothing."""
+    """The reason that the cost model cannot price a question; empty if it can."""
     try:
         price(question)
     except (InputError, MissingFactError) as fault:
@@ -213,7 +213,7 @@ def _load(draft: StartDraft, devices: int) -> float | None:
 
 
 def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
-    """What recipes of training agree on, and a length where none is stated."""
+    """Add settings that training recipes agree on, and a sequence length where none is stated."""
     own = replicated_by(draft.situation.framework.id, settings)
     if own is None:
         said = translate({item.key: item.value for item in draft.agreed}, "training").settings
@@ -234,7 +234,7 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
 
 
 def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str, float], ...]:
-    """How a trainer that replicates a model may share it out: not at all, or by the stages of ZeRO.
+    """Ways in which a replicating trainer may shard a model: not at all, or by the stages of ZeRO.
 
     What is shared out has weights in float32 beside those in 16 bit (DeepSpeed, FSDP of accelerate).
     """
@@ -248,7 +248,7 @@ def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str
 
 
 def _of_every_layout(draft: StartDraft, question: Question) -> Mapping[str, object]:
-    """What a start sets that every layout is priced with: drafts, and engines that prefill together."""
+    """Settings of a start that every layout is priced with: drafts, and engines that prefill together."""
     held = {
         item.key: item.value
         for item in draft.agreed
@@ -259,7 +259,7 @@ def _of_every_layout(draft: StartDraft, question: Question) -> Mapping[str, obje
 
 
 def _in_four_bit(one: WeighedRecipe, model: str, question: Question) -> bool:
-    """Whether the weights of a recipe are of four bits: by its name, or as eight do not fit how it splits."""
+    """True if a recipe has 4-bit weights: by its name, or as 8-bit ones do not fit the way it splits."""
     recipe = one.recipe
     if recipe.precision or recipe.model != model or one.is_foreign:
         return FOUR_BIT in recipe.precision.lower()

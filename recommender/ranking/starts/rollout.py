@@ -75,7 +75,7 @@ def in_one_count(settings: list[PlanSetting], situation: StartSituation) -> tupl
 def rollout_settings(
     situation: StartSituation, question: Question, option: PricedStep, *, is_packed: bool
 ) -> list[PlanSetting]:
-    """What a start is told of the engine that writes answers, and of the passes beside the update.
+    """Settings of the engine that writes answers, and of the passes beside the update.
 
     Args:
         situation: What is asked, with what runs now.

@@ -201,7 +201,7 @@ class Screen:
         return item, None
 
     def _by_question(self, item: AgreedSetting) -> NotHere | None:
-        """What the question itself rules out: formats of other widths, drafts where there are none."""
+        """Refuse what the question rules out: formats of other widths, drafts where there are none."""
         plain, facts = plain_key(item.key), self.situation.facts
         precision = str(facts.get("precision", ""))
         if (plain in _QUANTISES and precision in SIXTEEN_BIT) or (
@@ -240,7 +240,7 @@ class Screen:
         return None
 
     def _by_part(self, item: AgreedSetting) -> NotHere | None:
-        """What configures a part that is not there, or, from a recipe of another model, may not be."""
+        """Refuse settings of a part that the model lacks or, in a recipe of another model, may lack."""
         part = part_of(item.key, item.value, self.situation.framework.id)
         if part is None:
             return None
@@ -251,7 +251,7 @@ class Screen:
         return NotHere(strategy=item.key, because=lacking, fact=part.name) if lacking else None
 
     def _by_knowledge(self, item: AgreedSetting) -> NotHere | None:
-        """What a condition of the knowledge rules out: all strategies that set it so fail here."""
+        """Refuse settings that the knowledge rules out: all strategies that set them fail here."""
         failed: NotHere | None = None
         facts = dict(self.situation.facts)
         if item.first.model == self.situation.model.id:  # what drafts in a recipe of the model is there
@@ -271,7 +271,7 @@ class Screen:
 
 
 def _is_in(item: AgreedSetting, precision: str) -> bool:
-    """Whether a quantisation that recipes set is one of weights in a number format."""
+    """True if a quantisation that recipes set is one of weights in a number format."""
     formats = FORMATS_OF.get(item.value.lower())
     if formats is None:
         formats = frozenset({_STORED.get(name, name) for name in (item.first.precision.lower(), item.value)})

@@ -101,7 +101,7 @@ def server_settings(
 def pooling_settings(
     situation: StartSituation, release: ReleaseSettings | None, settings: Iterable[PlanSetting]
 ) -> list[PlanSetting]:
-    """What tells a server to answer with a vector or a score, as its release takes it."""
+    """Settings that make a server answer with a vector or a score, as its release takes them."""
     row = table("launches")["programs"].get(situation.framework.id, {})
     row = {**table("launches")["programs"].get(row.get("as", ""), {}), **row}
     task = POOLED.get(situation.task, "embed" if situation.facts.get("pooling") is True else "")
@@ -134,7 +134,7 @@ def of_diffusion(start: StartConfiguration) -> StartConfiguration:
 def role_settings(
     situation: StartSituation, framework: str, settings: Iterable[PlanSetting]
 ) -> list[PlanSetting]:
-    """What tells an engine its part where prefill and decode are apart, as far as nothing says it yet."""
+    """Settings that give an engine its role where prefill and decode are apart, without those set already."""
     roles = table("launches")["programs"].get(framework, {}).get("roles", {})
     if situation.phase not in roles:
         return []
@@ -162,7 +162,7 @@ def with_own_sizes(
 def server_lines(
     situation: StartSituation, layout: ParallelLayout, framework: str, *, transfers: bool
 ) -> list[str]:
-    """What each server or role sets otherwise, a line each."""
+    """The differing settings of each server or role, one line each."""
     servers, lines = int(situation.number("nodes") or 1), []
     now = statement(situation.current or {}, framework).facts
     if layout.ep > 1 and "dp_attention" in now and "ep" not in now:
@@ -189,6 +189,6 @@ def server_lines(
 
 
 def _torchrun(local: int, servers: int) -> str:
-    """How a process is started for each device (https://docs.pytorch.org/docs/stable/elastic/run.html)."""
+    """The command for one process per device (https://docs.pytorch.org/docs/stable/elastic/run.html)."""
     among = f" --nnodes {servers} --node-rank {RANK} --master-addr {FIRST_SERVER}" if servers > 1 else ""
     return f"a process for each device: torchrun{among} --nproc-per-node {local} SCRIPT"

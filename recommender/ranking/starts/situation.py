@@ -67,7 +67,7 @@ class StartSituation:
 
     @property
     def is_training(self) -> bool:
-        """Whether the model is trained."""
+        """True if the model is trained."""
         return self.phase == "training"
 
     @property
@@ -89,7 +89,7 @@ class StartSituation:
         return self.problem.current
 
     def splits_attention(self, *, anew: bool) -> bool:
-        """Whether replicas are of the attention alone: so in some with experts, unless what runs says not.
+        """True if replicas copy attention alone, as some engines do with experts, unless the launch differs.
 
         Args:
             anew: Whether another layout than the one that runs is meant.
@@ -107,12 +107,12 @@ class StartSituation:
         return replace(self, facts={**sizes, **self.facts})
 
     def written(self, name: str) -> str:
-        """How the script writes a setting where its name does not show it: a flag, or the path of a field."""
+        """The script's spelling of a setting where its name does not show it: a flag, or a field's path."""
         stated = self.problem.situation.facts.get(f"places.{name}")
         return "" if stated is None or stated.value == STAYS else str(stated.value)
 
     def stays(self, name: str) -> bool:
-        """Whether a setting is told to what launches the program or stands in a file, and stays there."""
+        """True if a setting is passed to the launcher or stands in a file, and stays there."""
         stated = self.problem.situation.facts.get(f"places.{name}")
         return stated is not None and stated.value == STAYS
 

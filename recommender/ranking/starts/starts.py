@@ -70,13 +70,13 @@ class Starts:
 
     @property
     def support(self) -> dict[str, object]:
-        """What is known of the program here: whether its layouts are priced and its memory is modelled."""
+        """Support for the program here: how its layouts are known, and if its memory is modelled."""
         framework = self.situation.framework
         known = "modelled" if self.price is not None else "recipe" if self.recipes else "read only"
         return {"program": framework.id, "layouts": known, "memory": self.has_memory}
 
     def checks(self, metric: str) -> bool:
-        """Whether a limit on a metric was held against the price of the layouts."""
+        """True if a limit on a metric was held against the price of the layouts."""
         if metric == "peak_memory":
             return self.first.fits is not None
         return self.price is not None and self.price.result(LIMITED.get(metric, metric)) is not None

@@ -103,7 +103,7 @@ def tables_beyond_memory(problem: Problem, sizes: Mapping[str, Value], tree: Har
 
 
 def is_judged(asked: LayoutQuestion) -> bool:
-    """Whether it is known what a device holds: a program may shard a model where nothing here models it."""
+    """True if the memory of a device is known: a program may shard a model in ways not modelled here."""
     is_known = asked.splits or asked.question.engine in trainers()
     return is_known or not asked.question.model.layers or asked.question.machine.count == 1
 
@@ -127,14 +127,14 @@ def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
 
 
 def is_believed(situation: StartSituation, asked: LayoutQuestion) -> bool:
-    """Whether a script is taken to run although no layout fits: not a server that surely cannot start."""
+    """True if a script counts as running although no layout fits: not a server that surely cannot start."""
     fit = server_fit(asked.question, situation.current or {}, situation.framework.id)
     is_refused = fit is not None and fit.is_sure and not fit.starts
     return situation.problem.situation.has_script and not is_refused
 
 
 def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
-    """What the price of a layout stands for, where the question leaves it open."""
+    """Facts that the price of a layout assumes, where the question leaves them open."""
     question, situation = draft.question, draft.situation
     if question is None or chosen.option.log_merit is None:
         return []

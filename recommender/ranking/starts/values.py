@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def falls_short(item: AgreedSetting, at_once: float | None) -> bool:
-    """Whether it captures graphs for fewer requests than an engine gets: the default captures for more."""
+    """True if it captures graphs for fewer requests than an engine gets: the default captures more."""
     facts = statement({item.key: item.value}).facts
     most = facts.get("captured_requests", facts.get("captured_rows"))
     return at_once is not None and isinstance(most, int) and most < at_once

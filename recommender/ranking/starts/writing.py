@@ -167,7 +167,7 @@ def _with_rollout(
 
 
 def _shortens(item: AgreedSetting, situation: StartSituation) -> bool:
-    """Whether recipes would cut the sequences of a server that may take all that its model does."""
+    """True if recipes would cut the sequences of a server below the model's longest."""
     meaning, recipe, most = meaning_of(item.key), item.first, situation.model.most_tokens
     if meaning is None or meaning.fact != "max_len" or longest(situation) is not None:
         return False
@@ -207,7 +207,7 @@ def _planned(
 
 
 def planned(item: AgreedSetting, value: str) -> PlanSetting:
-    """What recipes set, with a value, as a plan has it."""
+    """A setting of recipes, with a value, as a plan holds it."""
     return PlanSetting(
         where=item.where,
         key=item.key,
@@ -348,7 +348,7 @@ def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list
 
 
 def _is_ours(name: str, situation: StartSituation, screen: Screen) -> bool:
-    """Whether what runs is told by our name for it, which neither the script nor the release has."""
+    """True if a current setting has our name, which neither the script nor the release knows."""
     if name not in own_names() or situation.written(name):
         return False
     release = screen.release()
@@ -356,7 +356,7 @@ def _is_ours(name: str, situation: StartSituation, screen: Screen) -> bool:
 
 
 def _in_words_of(program: str, name: str, value: Value, release: str) -> list[PlanSetting]:
-    """What runs, told by our name for it, as the program is told so.
+    """A current setting under our name, in the spelling of the program.
 
     Raises:
         InputError: It has no setting for that.
@@ -411,7 +411,7 @@ def repriced(
 
 
 def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, draft: StartDraft) -> list[str]:
-    """What the weights must be for the settings to work."""
+    """Requirements of the settings on the weights, in words."""
     lines = []
     quantised = [item for item in settings if plain_key(item.key) == QUANTISATION]
     priced = str(chosen.settings.get("precision", "")) if chosen else ""

@@ -40,7 +40,7 @@ def draw(content: Mapping[str, Any], words: Words) -> Markup:
 
 
 def _findings(findings: Sequence[Mapping[str, Any]], words: Words) -> Markup | None:
-    """What the settings of the launch that runs cost, worst first."""
+    """The costs of settings in the running launch, worst first."""
     rows = [
         (
             tag("code", f"{item['setting']} {item['value']}"),

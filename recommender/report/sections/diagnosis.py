@@ -62,7 +62,7 @@ def draw_ledger(content: Mapping[str, Any], words: Words) -> Markup:
 
 
 def _accounts(rank: Mapping[str, Any], words: Words) -> Markup | None:
-    """What the slowest rank's step went to: its largest accounts."""
+    """The largest accounts of the slowest rank's step."""
     shown = sorted(rank["accounts"], key=lambda item: -item["us"])[:_MOST_ACCOUNTS]
     most = max((item["us"] for item in shown), default=0.0)
     if most <= 0:
@@ -83,7 +83,7 @@ def _accounts(rank: Mapping[str, Any], words: Words) -> Markup | None:
 
 
 def _difference(content: Mapping[str, Any], words: Words) -> Markup:
-    """What changed since the earlier run, the largest first, and the growth that all of it adds up to."""
+    """The changes since the earlier run, the largest first, and the total growth."""
     changes = content["changes"]
     most = max((abs(item["now_us"] - item["before_us"]) for item in changes), default=0.0)
     rest = changes[_MOST_ACCOUNTS:]

@@ -176,7 +176,7 @@ def _placed(run: Sequence[tuple[float, float]], x: Scale, y: Scale) -> list[tupl
 
 
 def _moment(span: float) -> Any:
-    """How moments of an axis of that many seconds are written."""
+    """The writer of moments on an axis of that many seconds."""
     form = "%d %b" if span > 4 * 86_400 else "%d %b %H:%M" if span > 86_400 else "%H:%M"
     return lambda value: datetime.fromtimestamp(value, UTC).strftime(form)
 

@@ -125,7 +125,7 @@ def _axis(objective: Mapping[str, Any], words: Words) -> Markup:
 
 
 def _label(objective: Mapping[str, Any]) -> Callable[[float], str]:
-    """How values of an axis are written: with a unit where it has a prefix of its own."""
+    """The writer of values on an axis: with a unit where it has a prefix of its own."""
     unit = objective["unit"] if is_scaled(objective["unit"]) else ""
     return lambda value: quantity(value, unit)
 
@@ -155,7 +155,7 @@ def _weights(objectives: Sequence[Mapping[str, Any]], words: Words) -> Markup:
 
 
 def _choices(content: Mapping[str, Any], costs: NDArray[np.float64], words: Words) -> Markup:
-    """What some weights choose: for print, and for readers without scripts."""
+    """The choices under some weights: for print, and for readers without scripts."""
     objectives = content["objectives"]
     rows: list[tuple[object, ...]] = []
     for share in _SHARES:

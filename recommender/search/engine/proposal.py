@@ -178,7 +178,7 @@ def target_gain(evaluations: int) -> float:
 
 
 def _checks(step: int) -> bool:
-    """Whether the sources are left out: at 4, 8, 16 ..., so that wrong ones cost few evaluations."""
+    """True if the sources are left out: at 4, 8, 16 ..., so that wrong ones cost few evaluations."""
     return step >= _FIRST_CHECK and step & (step - 1) == 0
 
 

@@ -356,7 +356,7 @@ class Search:
 
     @property
     def _soft(self) -> bool:
-        """Whether costs are warped; not where the trade between objectives counts."""
+        """True if costs are warped; not where the trade-off between objectives counts."""
         return len(self.objectives) == 1
 
     def _mixture(self, trusting: bool, *, soft: bool) -> Mixture:

@@ -42,7 +42,7 @@ class Sources:
         self.shares: NDArray[np.float64] = squared / squared.sum() if squared.sum() else squared
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """True if there is any."""
         return bool(self.models)
 
     def predictions(self, features: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -157,7 +157,7 @@ def open_database(storage: str, *, create: bool) -> Any:
 
 
 def _options(address: str) -> dict[str, Any]:
-    """How a server is connected to."""
+    """Options of the connection to a database server."""
     if not is_server(address):
         return {}
     driver = address.partition("://")[0].partition("+")[2]

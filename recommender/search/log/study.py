@@ -362,7 +362,7 @@ class SearchLog:
 
 
 def _was_left(backend: Any, study_id: int, directions: Sequence[object]) -> bool:
-    """Whether a study is what a search left that was killed while it began: without metadata and trials."""
+    """True if a killed search left a study as it began: without metadata and trials."""
     return (
         OWN not in backend.get_study_user_attrs(study_id)
         and list(backend.get_study_directions(study_id)) == list(directions)

@@ -42,7 +42,7 @@ class CourseReport:
         return check(self.history)
 
     def page_content(self) -> dict[str, object]:
-        """What a page shows of it."""
+        """Content of the report page."""
         from recommender.search.report.point_cloud import course_points
 
         return {

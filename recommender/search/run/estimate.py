@@ -95,7 +95,7 @@ class CostEstimate:
 
 
 def with_estimate(tables: Sequence[SourceTable], estimate: SourceTable) -> list[SourceTable]:
-    """What a search with an estimate starts from: tables trusted more than that, or else the estimate alone.
+    """The tables that a search starts from: those trusted more than an estimate, or else the estimate alone.
 
     Both together need more evaluations than the better of the two (docs/figures-notes.md).
     """

@@ -110,7 +110,7 @@ def fit_notes(task: Task) -> list[str]:
 
 
 def _remedy(tally: FitTally) -> str:
-    """What would leave something."""
+    """A hint at what would leave something in the space."""
     if tally.removed["memory"]:
         return f"at least {tally.least_bytes / 1e9:.1f} GB of a device are needed"
     if tally.removed["precision"]:

@@ -47,7 +47,7 @@ def evaluation_of(
 
 
 def _costs(outcome: RunOutcome, parts: Sequence[SearchPart]) -> tuple[float, ...]:
-    """What each part cost; empty where that of one is not known or is not above zero."""
+    """The cost of each part; empty where one is unknown or not above zero."""
     costs = [sum(outcome.values.get(metric, math.nan) for metric in part.metrics) for part in parts]
     return tuple(costs) if all(cost > 0 for cost in costs) else ()
 

@@ -233,7 +233,7 @@ class TrialQueue:
             self._suggestion = None
 
     def _is_abandoned(self, trial: LoggedTrial, silent: set[int]) -> bool:
-        """Whether a trial is running under a worker that is gone."""
+        """True if a trial is running under a worker that is gone."""
         if trial.state != "RUNNING" or trial.owner in {MANUAL, self.owner}:
             return False
         if trial.beat is not None and not gone_here(trial.owner):

@@ -103,6 +103,6 @@ def count_configurations(
 
 
 def _alone(parameters: Mapping[str, Any], constraint: dict[str, str]) -> bool:
-    """Whether one rule alone leaves anything."""
+    """True if one rule alone leaves anything."""
     space = read_space({"parameters": dict(parameters), "constraints": [constraint]})
     return any(len(block) for block in space.blocks())

@@ -65,7 +65,7 @@ class MemoryRule:
     measured: bool = False
 
     def __call__(self, parameters: Sequence[Parameter], u: Coordinates) -> NDArray[np.bool_]:
-        """Whether each row can be, shape (n,)."""
+        """Mask of the rows that are possible, shape (n,)."""
         codes, _ = self.codes(parameters, u)
         return np.asarray(codes == 0)
 
@@ -127,7 +127,7 @@ class MemoryRule:
         return found
 
     def _computes(self, s: Columns) -> NDArray[np.bool_]:
-        """Whether the device computes in every precision that a row names."""
+        """Mask of the rows whose every precision the device computes in."""
         grouped = with_groups(s)
         held = np.ones(len(s["precision"]), bool)
         for name in ("precision", *GROUPS):
@@ -138,7 +138,7 @@ class MemoryRule:
 
 
 def _has(device: Device, precision: str) -> bool:
-    """Whether a device computes in a precision; one whose peak is unknown may."""
+    """True if a device computes in a precision, or if its peak there is unknown."""
     try:
         device.peak(precision)
     except InputError:

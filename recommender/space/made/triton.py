@@ -133,7 +133,7 @@ def transposition(wanted: KernelRequest) -> SpaceDraft:
 
 
 def _reserved(wanted: KernelRequest) -> str:
-    """What the system takes of the shared memory for each block: 1 KB from compute capability 8.0 on."""
+    """Shared memory that the system takes for each block: 1 KB from compute capability 8.0 on."""
     capability = str(wanted.device.facts.get("compute_capability", ""))
     return " + 1024" if is_nvidia(wanted.device) and float(capability) >= 8 else ""
 
@@ -169,7 +169,7 @@ def _warps(wanted: KernelRequest, draft: SpaceDraft, sums: str) -> None:
 
 
 def _waves(wanted: KernelRequest, draft: SpaceDraft) -> Iterator[str]:
-    """How many blocks there are for the processors, from the largest blocks to the smallest."""
+    """A note on the number of blocks for the processors, from the largest blocks to the smallest."""
     cores = wanted.device.get("compute_units")
     if cores is None or wanted.grouped:
         return

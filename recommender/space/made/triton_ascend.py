@@ -117,13 +117,13 @@ def attention(wanted: KernelRequest) -> SpaceDraft:
 
 
 def _copies(draft: SpaceDraft) -> str:
-    """How often a block that is moved has its room: twice with ``multibuffer``."""
+    """The copies of a moved block in memory, as a formula: two with ``multibuffer``."""
     draft.parameters["multibuffer"] = [False, True]
     return "(1 + multibuffer)"
 
 
 def _in_unified_buffer(wanted: KernelRequest, draft: SpaceDraft, elements: str) -> None:
-    """What is read and written lies there, and once in 32 bits what is reckoned with."""
+    """Require room in the unified buffer for blocks in and out, and for sums in 32 bits."""
     used = f"{elements} * (2 * {_copies(draft)} * {wanted.element_bytes:g} + {ACCUMULATOR_BYTES})"
     wanted.ask(draft, Need("ub_bytes", used, "blocks in and out and the sums fit the UB", VECTOR))
     _grid(wanted, draft, "vector_cores")

@@ -63,7 +63,7 @@ def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOpe
 
 
 def is_time(metric: str) -> bool:
-    """Whether a metric is a time."""
+    """True if a metric is a time."""
     return metric in METRICS and METRICS[metric].dimension is Dimension.TIME
 
 

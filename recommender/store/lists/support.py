@@ -177,7 +177,7 @@ def _row(
 
 
 def _is_there(device: str, chip: str, tree: HardwareTree) -> bool:
-    """Whether evidence of a device tells of a chip: it is below it, or above it and no vendor."""
+    """True if evidence from a device applies to a chip: it is below the chip, or above it but no vendor."""
     above = tree.path(chip)
     return device == chip or chip in tree.path(device) or device in above[1:-1]
 

@@ -99,7 +99,7 @@ def renew(
 
 
 def _guessed(layout: WorkspaceFiles, manifest: Mapping[str, object]) -> Base:
-    """What a workspace of an earlier program began with: the batches up to the time when it was made.
+    """The first state of a workspace of an earlier program: the batches up to the time when it was made.
 
     Raises:
         WorkspaceError: The manifest does not say when that was.

@@ -260,7 +260,7 @@ class OwnRecords:
 
     @property
     def has_foreign_effects(self) -> bool:
-        """Whether effects came in without their cases, from another workspace or an imported graph."""
+        """True if effects came in without their cases, from another workspace or an imported graph."""
         marks = (mark for item in self._batches() for mark in item.completed)
         return any(mark.startswith(("effect/", "import/")) for mark in marks)
 

@@ -191,7 +191,7 @@ def truth_faults(layout: WorkspaceFiles) -> list[str]:
 
 
 def is_lost(faults: list[str]) -> bool:
-    """Whether faults of the rows are more than indexes which are made again from them."""
+    """True if faults of the rows are more than indexes, which can be made again from the rows."""
     return any(" index " not in f" {fault} " for fault in faults)
 
 

@@ -41,7 +41,7 @@ class AgreedSetting:
 
 
 def agreed_settings(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
-    """What recipes tune with the share that sets it, most agreed first, once for each value.
+    """Settings that recipes tune, with the share that sets each value, most agreed first.
 
     Of a key that a recipe sets twice the last counts, as programs read it.
 
@@ -75,7 +75,7 @@ def agreed_settings(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
 
 
 def differences(recipe: Recipe, begun: Mapping[str, object]) -> dict[str, str]:
-    """What a recipe tunes that a start sets otherwise or leaves out, as the recipe writes it, by its key.
+    """Settings that a recipe tunes and a start has otherwise or lacks, as the recipe writes them, by key.
 
     Args:
         recipe: The recipe.
@@ -96,7 +96,7 @@ def _as_in_recipes(value: object) -> str:
 
 
 def carrier(where: SettingPlace, key: str) -> str:
-    """What settings are written together with: the flag of a JSON object; of others their own key."""
+    """The key that settings are written together under: the flag of a JSON object, else their own key."""
     plain = plain_key(key)
     return plain.partition(".")[0] if where is SettingPlace.JSON else plain
 

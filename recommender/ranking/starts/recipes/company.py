@@ -36,7 +36,7 @@ class Company:
         return cls(tuple(frozenset(plain_key(item.key) for item in one.recipe.settings) for one in weighed))
 
     def avoids(self, key: str, others: Iterable[str]) -> bool:
-        """Whether recipes that set ``key`` never set one of ``others``, though that is common.
+        """True if recipes that set ``key`` never set one of ``others``, though that is common.
 
         Args:
             key: A plain key.
@@ -46,7 +46,7 @@ class Company:
         return any(self._is_common(other) and not any(other in keys for keys in having) for other in others)
 
     def is_avoided(self, key: str, others: Iterable[str]) -> bool:
-        """Whether ``key``, though common, is never set beside one of ``others``."""
+        """True if ``key``, though common, is never set beside one of ``others``."""
         if not self._is_common(key):
             return False
         return any(

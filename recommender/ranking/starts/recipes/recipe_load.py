@@ -21,6 +21,6 @@ def recipe_load(recipe: Recipe) -> float | None:
 
 
 def is_for_latency(recipe: Recipe) -> bool:
-    """Whether a recipe lets in fewer requests than it has devices."""
+    """True if a recipe lets in fewer requests than it has devices."""
     load = recipe_load(recipe)
     return load is not None and load < recipe.devices

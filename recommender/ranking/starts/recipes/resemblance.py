@@ -150,18 +150,18 @@ def _distance(
 
 
 def _is_abroad(situation: StartSituation, path: tuple[str, ...]) -> bool:
-    """Whether it is for hardware of another vendor."""
+    """True if the recipe is for hardware of another vendor."""
     return bool(path and situation.hardware) and path[-1] not in situation.hardware
 
 
 def _is_kin(situation: StartSituation, model: ModelTraits, path: tuple[str, ...]) -> bool:
-    """Whether it is for a chip of the same architecture, and for text where text is asked for."""
+    """True if the recipe is for a chip of the same architecture, and for text where the question is."""
     is_near = not path or not situation.hardware or bool(set(path[:-1]) & set(situation.hardware))
     return is_near and model.is_pooling == bool(situation.facts.get("pooling"))
 
 
 def _is_too_small(situation: StartSituation, recipe: Recipe) -> bool:
-    """Whether the recipe is for short times, and the question for many requests."""
+    """True if the recipe is for short times, and the question for many requests."""
     if situation.is_training or situation.problem.objective.metric in SHORTEST:
         return False
     load = situation.at_once
@@ -242,7 +242,7 @@ class KnownRecipes:
         return self._found[key]
 
     def published(self, problem: Problem) -> str:
-        """How to see what is published of a program that nothing models; empty where nothing is."""
+        """The command that shows published recipes of a program that is not modelled; empty without any."""
         model = problem.workload.model or ""
         for name in sorted(set(problem.software) & set(unmodelled())):
             found = recipes_of(self._graph, name, set(Role), bool)
