@@ -71,14 +71,14 @@ class Row:
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether what was measured lies in our interval; None where one of them is not known."""
+        """True if the measured value lies in our interval; None where one of them is not known."""
         if self.numbers is None or self.measured is None or self.numbers[1] == self.numbers[2]:
             return None
         return self.numbers[1] <= self.measured <= self.numbers[2]
 
     @property
     def off(self) -> float:
-        """How far our number is from theirs, in the log; what has none is off or right altogether."""
+        """Log distance of our number from theirs; without a number, 0 for a hit, else infinite."""
         if self.numbers and self.measured:
             return abs(math.log(self.numbers[0] / self.measured))
         return 0.0 if self.hit else math.inf

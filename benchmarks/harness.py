@@ -124,7 +124,7 @@ class Run(argparse.Namespace):
 
     @property
     def is_one_folder(self) -> bool:
-        """Whether what is known and what is asked are one folder: then groups are left out of it."""
+        """True if the known and the asked data are one folder: then groups are left out of it."""
         return bool(self.known.resolve() == self.asked.resolve())
 
     def last_line(self, figures: Mapping[str, object], *, n: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What several test packages share: a workspace of the shipped knowledge, and where shared data may lie."""
+"""Fixtures of several test packages: a workspace of the shipped knowledge, and the place of shared data."""
 
 import fcntl
 import os

@@ -84,7 +84,7 @@ class PostgresServer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def url(self, database: str = "postgres", *, password: str = PASSWORD) -> str:
-        """Of a database, for SQLAlchemy."""
+        """The URL of a database, for SQLAlchemy."""
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:

@@ -68,7 +68,7 @@ def every_fact() -> Iterator[Row]:
 
 
 def _sourced(item: object, subject: str) -> Iterator[Row]:
-    """What inside a noun has a source of its own."""
+    """Rows of the parts inside a noun that have sources of their own."""
     parts = {one.name: getattr(item, one.name) for one in fields(item)} if is_dataclass(item) else {}
     if isinstance(source := parts.pop("source", None), Source):
         states = ", ".join(f"{name} {value}" for name, value in parts.items() if value not in ("", None, ()))

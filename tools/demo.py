@@ -1,4 +1,4 @@
-"""What `make demo` shows.
+"""The demonstration that `make demo` prints.
 
 Without a folder: the scenario of the founding documents (BERT-large on eight Ascend 910) answered from the
 shipped knowledge. With ``--cases FOLDER``: the folder is ingested but for one device of an MoE layer and
@@ -66,12 +66,12 @@ def lines(folder: Path) -> Iterator[str]:
 
 
 def is_layout(row: dict[str, Any]) -> bool:
-    """Whether a row is one of the questions about MoE layouts."""
+    """True if a row is one of the questions about MoE layouts."""
     return "moe_tp_size" in row["config"] and row["hardware"].get("count") == 8
 
 
 def is_convolution(row: dict[str, Any]) -> bool:
-    """Whether a row is one of the questions about convolution kernels."""
+    """True if a row is one of the questions about convolution kernels."""
     return row["task"]["kind"] == "kernel" and "convolution" in row["task"]["op"]
 
 

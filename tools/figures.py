@@ -58,7 +58,7 @@ def at(result: Mapping[str, Any], where: str) -> float | None:
 def row_of(
     name: str, figures: Mapping[str, Mapping[str, str]], result: Mapping[str, Any], is_all: bool
 ) -> Row:
-    """What is kept of a run: its seed, numbers, and figures by kind."""
+    """The kept record of a run: its seed, numbers, and figures by kind."""
     kinds = ("d", "n") if is_all else ("r",)
     return {
         "benchmark": name,

@@ -119,7 +119,7 @@ def figures() -> dict[str, object]:
 
 
 def show(named: Mapping[str, Sequence[object]]) -> None:
-    """What is behind the counts that should be zero."""
+    """Print the items behind the counts that should be zero."""
     for title, items in named.items():
         print(f"{title}: {len(items)}", file=sys.stderr)
         for item in items:

@@ -155,7 +155,7 @@ def _importing(module: str, tree: Path, places: str) -> list[Path]:
 
 
 def seen(tree: Path, tests: Sequence[str], limit_s: float = LONGEST_S) -> bool:
-    """Whether tests fail, or hang, on the tree as it stands."""
+    """True if tests fail, or hang, on the tree as it stands."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not long", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(command, cwd=tree, capture_output=True, timeout=limit_s, check=False)

@@ -309,7 +309,7 @@ def _model(question: Mapping[str, Any], running: list[RunningSetting], said: Map
 
 
 def _is_kept(one: RunningSetting) -> bool:
-    """Whether it is a setting of the program, and not where something is or for whom it runs."""
+    """True if it is a setting of the program, and not a place or a person's."""
     if one.place is SettingPlace.ENV:
         return NOT_TUNED_ENVIRONMENT.search(one.key) is None and _SOMEWHERE.search(one.value) is None
     if one.key.lstrip("-") in PLACES or _SOMEWHERE.search(one.value):

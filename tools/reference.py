@@ -107,7 +107,7 @@ def reference(workspace: Workspace, models: str) -> str:
 
 
 def counts(workspace: Workspace) -> list[str]:
-    """How much a workspace of what ships holds, as rows of a table."""
+    """Numbers of entries in a workspace of the shipped knowledge, as rows of a table."""
     graph = workspace.graph
     hardware, models = list(all_of(graph, HardwareProfile)), list(all_of(graph, Model))
     sized = sum(bool(SIZED & {fact.name for fact in model.facts}) for model in models)

@@ -30,7 +30,7 @@ class SourceModule:
 
     @cached_property
     def text(self) -> str:
-        """What is in it."""
+        """The text of the module."""
         return (self.root / self.path).read_text(encoding="utf-8")
 
     @cached_property

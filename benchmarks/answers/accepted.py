@@ -1,4 +1,4 @@
-"""How many launches the engines' own parsers accept: those of official recipes, and the starts that are answered.
+"""Counts the launches that the engines' own parsers accept: official recipes, and starts of answers.
 
 ``python -m benchmarks.answers.accepted --asked DIR [--asked DIR ...]`` judges, by the facts of released programs
 (``tools.oracle``), every recipe of ``recipes.jsonl`` as it was published, and the first start of the answer to its
@@ -40,7 +40,7 @@ FILES = frozenset({"json", "yaml", "override"})
 
 @dataclass(slots=True)
 class Verdicts:
-    """What was said to some launches.
+    """Verdicts on some launches.
 
     Attributes:
         accepted: Whether each was.
@@ -71,7 +71,7 @@ class Verdicts:
 
 
 def kind_of(complaint: str) -> str:
-    """What a complaint is about."""
+    """The kind of a complaint."""
     kinds = (
         "unrecognized arguments", "invalid choice", "expected", "conflicting settings", "unexpected keyword",
         "could not override", "could not append", "ambiguous option", "are required", "ignored explicit argument",
@@ -109,7 +109,7 @@ def main() -> None:
 
 
 def judge_recipes(rows: Iterable[dict[str, Any]]) -> dict[str, Verdicts]:
-    """What parsers say to published launches, by program and for all."""
+    """Verdicts of parsers on published launches, by program and for all."""
     found: dict[str, Verdicts] = defaultdict(Verdicts)
     for row in rows:
         program = row["framework"]
@@ -178,7 +178,7 @@ def published(known: Facts, settings: Sequence[dict[str, str]]) -> tuple[list[st
 
 
 def judge_starts(workspace: Workspace, asked: Iterable[dict[str, Any]], name: str) -> Verdicts:
-    """What parsers say to the starts of answers, as they are printed."""
+    """Verdicts of parsers on the starts of answers, as they are printed."""
     found = Verdicts()
     for raw in asked:
         try:
@@ -197,7 +197,7 @@ def judge_starts(workspace: Workspace, asked: Iterable[dict[str, Any]], name: st
 
 
 def judge_scripts(cases: Iterable[Path]) -> Verdicts:
-    """What parsers say to the starts of answers to launch scripts, as they are printed."""
+    """Verdicts of parsers on the starts of answers to launch scripts, as they are printed."""
     found = Verdicts()
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder)
@@ -270,7 +270,7 @@ def _raw_recipe(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_for_the_user(complaint: str, *, whole: bool) -> bool:
-    """Whether a start leaves what is missing to its user: a word in capitals, flags of the script."""
+    """True if a start leaves the missing part to its user: a word in capitals, flags of the script."""
     if "are required" in complaint or _CAPITALS.search(complaint):
         return True
     return (
@@ -279,7 +279,7 @@ def _is_for_the_user(complaint: str, *, whole: bool) -> bool:
 
 
 def _is_below(known: Facts, key: str) -> bool:
-    """Whether a path lies in a section that the configuration has, where a key can be added."""
+    """True if a path lies in a section that the configuration has, where a key can be added."""
     section = key.partition(".")[0] + "."
     return any(path.startswith(section) for path in known.fields)
 

@@ -1,4 +1,4 @@
-"""How often the rules of feasibility refuse what ran, and how much of what failed they catch.
+"""Measures the rules of feasibility: how often they refuse runs that worked, how often they catch failures.
 
     python -m benchmarks.answers.feasibility --known FOLDER [--quick]
 

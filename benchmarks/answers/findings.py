@@ -1,4 +1,4 @@
-"""What an audit finds in launches: costs planted into official recipes, and findings on the recipes as they are.
+"""Measures an audit on official recipes: costs planted into them, and findings on them as they are.
 
 ``python -m benchmarks.answers.findings --asked DIR [--asked DIR ...]`` writes each recipe of ``recipes.jsonl`` as a
 script and audits it, once as it was published and once for each kind of cost that goes with its program. A planted cost
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def plant(workspace: Workspace, rows: Sequence[Mapping[str, Any]], *, most: int) -> dict[str, list[bool]]:
-    """Whether each planted cost was found, by kind."""
+    """Audit launches with planted costs; True for each that was found, by kind."""
     found: dict[str, list[bool]] = {}
     for planted in KINDS:
         hits: list[bool] = []
@@ -237,7 +237,7 @@ def raw_of(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_open(version: str) -> bool:
-    """Whether a recipe names no one release: a lower bound, or a build without a number."""
+    """True if a recipe names no one release: a lower bound, or a build without a number."""
     return ">=" in version or version.startswith("0.0.0")
 
 
@@ -253,7 +253,7 @@ def _goes_with(planted: Planted, row: Mapping[str, Any], workspace: Workspace) -
 
 
 def _has_room(row: Mapping[str, Any], workspace: Workspace) -> bool:
-    """Whether the memory surely holds the work without recomputation or offloading, by arithmetic alone.
+    """True if the memory surely holds the work without recomputation or offloading, by arithmetic alone.
 
     Served weights take less than half. A dense model in training needs 18 bytes a parameter, and 34 bytes a token,
     hidden unit and layer for activations (Korthikanti et al., Reducing Activation Recomputation in Large Transformer

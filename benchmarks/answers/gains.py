@@ -1,4 +1,4 @@
-"""Whether the gains that a plan prints hold for published effects of documents it has not seen, by tier.
+"""Tests the gains that a plan prints on published effects of documents it has not seen, by tier.
 
     python -m benchmarks.answers.gains [--effects FILE]
 

@@ -80,7 +80,7 @@ def by_group(items: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
 
 
 def vllm_default(row: Mapping[str, Any]) -> dict[str, int]:
-    """What vLLM takes where it has no table (``get_default_config`` of its fused_moe.py, and of its block products)."""
+    """The choice of vLLM where it has no table (``get_default_config`` of its fused_moe.py)."""
     shape, block = row["task"]["shape"], row["task"].get("block_shape")
     if block:
         return {

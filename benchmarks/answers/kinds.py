@@ -53,7 +53,7 @@ class JudgedSituation:
 
     @property
     def is_clean(self) -> bool:
-        """Whether no law is broken."""
+        """True if no law is broken."""
         return not any(self.verdicts.values())
 
 

@@ -1,4 +1,4 @@
-"""How far the shipped knowledge covers what people who know these systems write.
+"""Measures how far the shipped knowledge covers the writing of people who know these systems.
 
     python -m benchmarks.answers.knowledge --recipes RECIPES [--questions FILE]
 
@@ -54,7 +54,7 @@ TABLES = {
 
 @dataclass
 class Keys:
-    """What the registry makes of the keys of one software.
+    """The registry's verdicts on the keys of one software.
 
     Attributes:
         lines: Lines of recipes by what became of them.
@@ -224,7 +224,7 @@ def raw_question(question: dict[str, Any]) -> dict[str, object]:
 
 
 def settings_known(recipes: Any) -> dict[str, Keys]:
-    """What the registry makes of the settings of recipes, by software."""
+    """The registry's verdicts on the settings of recipes, by software."""
     found: dict[str, Keys] = defaultdict(Keys)
     for recipe in recipes:
         software = recipe["framework"]

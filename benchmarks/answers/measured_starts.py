@@ -202,13 +202,13 @@ def start_tables(workspace: Workspace, table: Table) -> Iterator[StartTable]:
 
 
 def split_of(layout: ParallelLayout) -> Split:
-    """What of a layout a table tells apart."""
+    """The part of a layout that a table distinguishes."""
     tensor, stages, replicas, experts, _ = layout.split
     return tensor, stages, replicas, experts > 1
 
 
 def is_there(work: Work, run: MeasuredRun) -> bool:
-    """Whether a run is on the device of some work, with its lengths."""
+    """True if a run is on the device of some work, with its lengths."""
     lengths = (math.log2(work.input_len), math.log2(work.output_len))
     return (run.place.device, run.place.lengths) == (work.device, lengths)
 

@@ -1,4 +1,4 @@
-"""How good intervals and abstention are: coverage, width and interval score, and the curve of risk.
+"""Measures intervals and abstention: coverage, width and interval score, and the curve of risk.
 
 The interval score (Gneiting and Raftery 2007) of a 90 % interval is its width and twenty times by how much the
 truth lies outside; less is better. Beside ours: one constant width for all (5 and 95 % quantiles of the errors
@@ -59,7 +59,7 @@ def forecasts(
 
 
 def left_out(rows: Sequence[Row], block: Callable[[Row], str]) -> tuple[Forecast, NDArray[np.float64]]:
-    """What is forecast of each block by an outlook that was learned without it."""
+    """Forecasts for each block by an outlook that was learned without it."""
     places = defaultdict(list)
     for at, row in enumerate(rows):
         places[block(row)].append(at)

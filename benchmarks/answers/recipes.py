@@ -64,7 +64,7 @@ GROUPS: dict[str, Callable[[Recipe], str]] = {
 
 @dataclass(slots=True)
 class Verdicts:
-    """What was proposed for some recipes, judged."""
+    """Verdicts on the proposals for some recipes."""
 
     first: list[bool] = field(default_factory=list)
     top3: list[bool] = field(default_factory=list)
@@ -342,7 +342,7 @@ class Bench:
         return found
 
     def trivial(self, problem: Problem, layout: dict[str, int], *, training: bool) -> bool:
-        """Whether splitting tensors over a server, with replicas beyond, is what experts do."""
+        """True if experts split tensors over a server and replicate beyond it, as anyone would."""
         count = problem.hardware.count or 1
         tensor = min(count, 8)
         experts = layout["ep"] > 1

@@ -1,4 +1,4 @@
-"""What a person sees of an answer: its order, its changes with numbers, its length, and the load that it finds.
+"""Measures printed answers: their order, changes with numbers, length, and the load that they find.
 
 ``python -m benchmarks.answers.screens --panel FILE`` asks the questions of models of a panel (JSON Lines with
 ``question.args`` and ``question.facts``) on a screen of 80 columns, and the official recipes that state a limit on
@@ -44,7 +44,7 @@ def asked(line: str) -> list[str]:
 
 
 def is_better(start: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether a number that is printed of another start is better than that of the first."""
+    """True if a printed number of another start is better than that of the first."""
     if not start["expected"] or not other["expected"]:
         return False
     now, then = start["expected"][0], other["expected"][0]

@@ -57,7 +57,7 @@ def served_cases(graph: GraphStore, trials: TrialStore) -> list[ServedCase]:
 
 
 def work_of(problem: Problem) -> Work | None:
-    """What a problem serves; None if lengths, model or precision are not stated."""
+    """The served work of a problem; None if lengths, model or precision are not stated."""
     work = problem.workload
     lengths = [work.shape.get(name) for name in ("input_len", "output_len")]
     if work.kind is not WorkloadKind.SERVING or not work.model or not work.precision:

@@ -19,7 +19,7 @@ DRAFTED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a deployment serves.
+    """The work that a deployment serves.
 
     Attributes:
         device: Id of the device.
@@ -38,7 +38,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentDomain:
-    """What is open.
+    """The choices that are open.
 
     Attributes:
         frameworks: Engines that may run.
@@ -55,7 +55,7 @@ class DeploymentDomain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentQuestion:
-    """What deployments are asked for.
+    """The question that deployments answer.
 
     Attributes:
         work: What is served.

@@ -95,7 +95,7 @@ class Table:
 
     @property
     def is_telling(self) -> bool:
-        """Whether a wrong layout can be chosen at all."""
+        """True if a wrong layout can be chosen at all."""
         return self.best > 0 and min(self.values.values()) < WITHIN * self.best
 
 
@@ -188,7 +188,7 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def is_serving(path: Path) -> bool:
-    """Whether a file holds throughputs of served models."""
+    """True if a file holds throughputs of served models."""
     first = next(rows_of(path), {})
     task = first.get("task", {})
     return task.get("kind") == "serving" and "throughput" in str(first.get("outcome", {}).get("metric"))
@@ -392,7 +392,7 @@ def best_layouts(loads: Sequence[RatedDeployment], question: DeploymentQuestion)
 
 
 def is_open(one: RatedDeployment, table: Table) -> bool:
-    """Whether it splits all of its attention by tensors or by data, and experts where the table splits any."""
+    """True if it splits attention by tensors or by data alone, and experts only where the table does."""
     layout = one.deployment.layout
     splits_experts = any(other.ep > 1 for _, other, _ in table.values)
     return layout.pp == 1 and (layout.dp == 1 or layout.tensors == 1) and (layout.ep == 1 or splits_experts)

@@ -89,7 +89,7 @@ class SiblingSituation:
 
 @dataclass(slots=True, kw_only=True)
 class LeakTally:
-    """What was seen.
+    """Counts of answers and leaks.
 
     Attributes:
         asked: Situations.

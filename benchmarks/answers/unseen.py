@@ -132,7 +132,7 @@ def questions(
 
 
 def counts(name: str, truth: Truth) -> bool:
-    """Whether a problem is hard enough to count."""
+    """True if a problem is hard enough to count."""
     if name == "kernels":
         return sum(value < WITHIN for value in truth.values()) < 0.1 * len(truth)
     return name != "moe_layout" or max(truth.values()) >= math.log(1.5)
@@ -141,7 +141,7 @@ def counts(name: str, truth: Truth) -> bool:
 def judge(
     name: str, truth: Truth, proposals: Sequence[Configuration]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Whether the best of the first k is within 5 %, and its log regret; nan where it was not measured."""
+    """Judge the best of the first k: within 5 % or not, and its log regret; nan where it was not measured."""
     lacking = UNTRIED if name == "kernels" else math.inf
     least = [min((truth.get(item, lacking) for item in proposals[:k]), default=math.inf) for k in KS]
     return tuple(float(x < WITHIN) for x in least), tuple(x if math.isfinite(x) else math.nan for x in least)
@@ -198,7 +198,7 @@ def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
 
 
 def _left_out(fold: Fold, asked: World) -> Callable[[Problem], BlockWeights]:
-    """What gives the block weights that were learned without what a question is about."""
+    """A function that gives block weights learned without the subject of a question."""
     similarity = Similarity.shipped()
     if _WITHOUT == "collection":
         corpora = {asked.problems[key].id: asked.corpora[key] for key in fold.asked}
@@ -327,7 +327,7 @@ _WITHOUT = "device"
 
 
 def worlds() -> tuple[World, World]:
-    """What :func:`use` set: what is known, and what is asked."""
+    """The known and the asked world, as :func:`use` set them."""
     return _WORLDS
 
 

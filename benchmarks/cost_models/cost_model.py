@@ -1,4 +1,4 @@
-"""How far off the cost model is on operators it never saw, beside three floors of the same run.
+"""Measures the error of the cost model on operators it never saw, beside three floors of the same run.
 
     python -m benchmarks.cost_models.cost_model --calibrate DIR --evaluate DIR [--quick]
 

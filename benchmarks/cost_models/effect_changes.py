@@ -1,4 +1,4 @@
-"""What a published effect sets, before and after, from the fields of its row.
+"""Reads the settings before and after a published effect from the fields of its row.
 
 What is set stands in ``config_change`` as flags, variables, parameters and sizes, with ``->`` between before and
 after; a strategy's own name stands for its switch.

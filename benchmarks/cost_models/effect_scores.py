@@ -1,4 +1,4 @@
-"""How published gains of strategies compare with what the cost model says of the same change."""
+"""Compares published gains of strategies with the cost model's gains for the same changes."""
 
 import csv
 from pathlib import Path
@@ -59,7 +59,7 @@ def effects(run: Run, known: ShippedKnowledge) -> dict[str, object]:
 
 
 def backtest(found: list[Comparison], every: list[Comparison], drawn: frozenset[str]) -> dict[str, object]:
-    """Whether published gains lie in 90 % intervals whose width saw neither their own document nor a drawn one."""
+    """Share of published gains in 90 % intervals made without their own document and without drawn ones."""
 
     def errors(rows: list[Comparison]) -> list[tuple[str, float]]:
         kept = [(one.row, *one.log_gains) for one in rows if "memory" not in one.row["metric"]]

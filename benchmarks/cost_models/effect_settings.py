@@ -110,7 +110,7 @@ class Comparison:
 
     @property
     def is_higher_better(self) -> bool:
-        """Whether the published gain is over the old value, and not of it."""
+        """True if the published gain is over the old value, and not of it."""
         return self.row["direction"].startswith("higher")
 
     @property
@@ -268,7 +268,7 @@ def _place(row: Row, known: ShippedKnowledge) -> tuple[Machine, list[str]]:
 def _base(
     row: Row, phase: str, model: ModelSizes, where: Machine, before: Settings
 ) -> tuple[Settings, list[str]]:
-    """What the row does not change: lengths, and the fastest layout that fits where none is stated."""
+    """Settings that the row does not change: lengths, and the fastest layout that fits unless stated."""
     text = f"{row['model']} {row['config_change']}"
     length = re.search(r"\b(\d+) ?[kK]\b", text)
     usual = 32768 if "long sequence" in text else 4096

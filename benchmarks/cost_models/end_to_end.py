@@ -1,4 +1,4 @@
-"""How far off whole steps are on rows that the anchors did not see, beside three floors.
+"""Measures the error on whole steps of rows that the anchors did not see, beside three floors.
 
     python -m benchmarks.cost_models.end_to_end --known FILE... --asked FILE... [--effects FILE] [--quick]
 
@@ -69,7 +69,7 @@ class Point:
         return value_of(self.asked)
 
     def repeats(self, other: Point) -> bool:
-        """Whether another row states the same measurement."""
+        """True if another row states the same measurement."""
         one, two = self.asked, other.asked
         if one.row["id"] == two.row["id"] and one.row["source"] == two.row["source"]:
             return True
@@ -87,7 +87,7 @@ def document(row: dict[str, str]) -> str:
 
 
 def value_of(asked: PublishedQuestion) -> float:
-    """What was measured, in seconds or as the rate of all devices."""
+    """The measured value, in seconds or as the rate of all devices."""
     return asked.value * asked.shares * (1e-3 if asked.quantity.endswith("_ms") else 1.0)
 
 

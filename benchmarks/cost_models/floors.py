@@ -19,7 +19,7 @@ FLOORS = ("roofline_scaled", "constant_mfu", "nearest_scaled")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the floors know of a question.
+    """The facts of a question that the floors use.
 
     Attributes:
         roofline: Value of the metric at the roofline.
@@ -35,7 +35,7 @@ class Work:
 
 
 def work_of(question: Question, steps: Steps, metric: str, at: int) -> Work:
-    """What the floors need of an estimate: memory to read and operations, no time."""
+    """The facts of an estimate that the floors use: memory to read and operations, no time."""
     model, machine = question.model, question.machine
     defaults = PHASES[question.phase]
 
@@ -87,7 +87,7 @@ def work_of(question: Question, steps: Steps, metric: str, at: int) -> Work:
 
 
 def floor_values(asked: Work, known: Sequence[tuple[Work, float]]) -> dict[str, float]:
-    """What each floor says, its one number fitted to the known rows; NaN without any."""
+    """The value of each floor, its one number fitted to the known rows; NaN without any."""
     if not known:
         return dict.fromkeys(FLOORS, float("nan"))
     # one number: how much slower than the roofline, whatever the metric counts

@@ -1,4 +1,4 @@
-"""How far physics alone is off on published steps of GPUs, and whether intervals of one table hold another.
+"""Measures the error of physics alone on published GPU steps, and of one table's intervals on another table.
 
     python -m benchmarks.cost_models.gpu_spreads --asked FILE... [--rows N] [--seed N]
 
@@ -27,7 +27,7 @@ QUICK_ROWS = 30
 
 @dataclass(frozen=True, slots=True)
 class PhysicsError:
-    """How far off physics is on one row.
+    """The error of physics on one row.
 
     Attributes:
         table: Name of its file.

@@ -1,4 +1,4 @@
-"""How far off the cost model is on the accelerator of this machine: operators and training steps, run with PyTorch.
+"""Measures the error of the cost model on this machine's accelerator: operators and training steps.
 
     python -m benchmarks.cost_models.own_gpu --hardware h100-sxm [--tables DIR] [--quick]
 

@@ -1,4 +1,4 @@
-"""What three runs on a machine say of other models there, on published tables of GPUs.
+"""Measures the worth of three runs on a machine for other models there, on published tables of GPUs.
 
     python -m benchmarks.cost_models.own_systems --asked FILE... [--rows N] [--seed N]
 

@@ -1,4 +1,4 @@
-"""How far off whole forward passes are, beside the vendor's own simulator.
+"""Measures the error on whole forward passes, beside the vendor's own simulator.
 
     python -m benchmarks.cost_models.passes --asked FILE
 

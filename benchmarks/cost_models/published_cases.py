@@ -183,7 +183,7 @@ def _serving(
 
 
 def _of_scripts(config: dict[str, Any], where: Machine) -> dict[str, object]:
-    """What the scripts of InferenceMAX set for an engine.
+    """Settings of an engine in the scripts of InferenceMAX.
 
     Source: ``benchmarks/*.sh`` of SemiAnalysisAI/InferenceX@ac1998a504df, which the cases name.
     """

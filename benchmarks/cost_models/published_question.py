@@ -48,7 +48,7 @@ class PublishedQuestion:
 
     @property
     def is_language_model(self) -> bool:
-        """Whether the row is one of a language model, dense or with experts."""
+        """True if the row is one of a language model, dense or with experts."""
         return self.row["family"].startswith("LLM")
 
 

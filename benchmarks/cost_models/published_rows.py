@@ -201,7 +201,7 @@ def serving_settings(
 
 
 def _manner(row: dict[str, str], given: dict[str, object]) -> dict[str, object]:
-    """How the row was run: the share of its input that was cached, captured or not, prefill elsewhere or not."""
+    """The manner of a row's run: cached share of its input, captured or not, prefill elsewhere or not."""
     held = re.search(r"prefix_?(\d+)", row["source"])
     manner: dict[str, object] = {"prefix_hit": int(held.group(1)) / 100} if held else {}
     # an engine that prefills may run eagerly beside one that decodes from a graph
@@ -227,7 +227,7 @@ THOUSAND, KIBI = 1000, 1024
 
 
 def devices_of(row: dict[str, str]) -> list[int]:
-    """How many devices a row states; where it states none, all that a job may have, fewest first.
+    """Numbers of devices that a row states; where it states none, all that a job may have, fewest first.
 
     Thousands are round numbers: where no layout divides them, the 1,024s are meant ("6K NPUs" are 6,144 in groups of
     128; "8K" of the same publisher are 8,192, arXiv:2504.07866).

@@ -1,4 +1,4 @@
-"""What the document of a published row says of its run beyond the row: the shipped recipes of that document.
+"""Completes the run of a published row from the shipped recipes of its document.
 
 A row of a test names its file. The recipes of the same file state what the row leaves out: whether drafts are
 captured, whether the next iteration is scheduled while one runs, and how the engines that decode are split where

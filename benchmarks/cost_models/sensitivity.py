@@ -1,4 +1,4 @@
-"""Whether a ranking of layers foretells what low precision does to a real network.
+"""Tests if a ranking of layers foretells the effect of low precision on a real network.
 
 ``python -m benchmarks.cost_models.sensitivity [MODEL]`` takes a sentence encoder (a folder of transformers' files; by default the text
 model's, from its package), rounds one matrix after another to few bits and measures how far the embeddings of sentences

@@ -1,4 +1,4 @@
-"""How far off the memory of training is, beside peaks that public projects print.
+"""Measures the error on the memory of training, beside peaks that public projects print.
 
     python -m benchmarks.cost_models.training_memory [--asked FILE]
 

@@ -127,7 +127,7 @@ def kept(price: Floats, truth: Floats, n: int, mode: str) -> float:
 
 
 def worth_it(values: Floats, seen: Floats, arrival: int, length: int, *, can_split: bool) -> bool:
-    """Whether a plan would have waited at all, by its chance to end dirtier."""
+    """True if a plan would have waited at all, by its chance to end dirtier."""
     if len(seen) <= length:
         return False
     slots = cheapest_slots(seen, length) if can_split else best_start(seen, length) + np.arange(length)

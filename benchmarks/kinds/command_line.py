@@ -25,7 +25,7 @@ class BudgetSpentError(BaseException):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult:
-    """How a command line ended.
+    """The end of a command line.
 
     Attributes:
         code: Its exit code; -1 if it broke, -2 if its time was spent.

@@ -190,7 +190,7 @@ def keeps_bounds(reply: Reply) -> str | None:
 
 
 def holds_the_weights(reply: Reply) -> str | None:
-    """What is said to fit holds the weights: parameters x bytes, divided as the layout divides them (law 6)."""
+    """Fail a start that is said to fit but cannot hold the weights, as its layout splits them (law 6)."""
     situation = reply.situation
     if not situation.listed or not situation.chip or not reply.is_answered:
         return None
@@ -334,7 +334,7 @@ def configures_what_is_there(reply: Reply) -> str | None:
 
 
 def _own_names(reply: Reply) -> set[str]:
-    """What the user's launch sets, as it spells it and as the release of the start does."""
+    """Settings of the user's launch, in its own spelling and in that of the start's release."""
     keys = {item.key for item in reply.situation.settings}
     if (framework := str(reply.start.get("framework") or "")) in softwares():
         release = registry(framework).at(str(reply.start.get("version") or ""))
@@ -351,7 +351,7 @@ _READS_ALONE = re.compile(r"(?i)rerank|embed|reward|classif")
 
 
 def _writes_by_attention(reply: Reply) -> bool:
-    """Whether the model is listed as a decoder of full attention, and its name speaks of no other work."""
+    """True if the model is listed as a decoder of full attention, and its name speaks of no other work."""
     listed = reply.situation.listed
     return (
         listed is not None
@@ -414,5 +414,5 @@ LAWS: Mapping[str, Callable[[Reply], str | None]] = {
 
 
 def judge_reply(reply: Reply) -> dict[str, str | None]:
-    """What each law says of an answer."""
+    """The verdict of each law on an answer."""
     return {name: law(reply) for name, law in LAWS.items()}

@@ -131,7 +131,7 @@ class KindPanel:
         )
 
     def _is_on(self, program: str, key: str, value: str) -> bool:
-        """Whether a recipe switches something on, which a launch says without a value."""
+        """True if a recipe switches something on, which a launch says without a value."""
         if value != "1" or not key.startswith("-") or program not in softwares():
             return value in {"true", "True"}
         found = registry(program).at().look_up(key, suggest=False).setting

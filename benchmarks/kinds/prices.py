@@ -14,7 +14,7 @@ _DIGITS = 3
 
 
 def judge_prices(reply: Reply, line: CommandLine, folder: Path) -> dict[str, str | None]:
-    """Whether other commands have the price that the plan has; None where the plan has none."""
+    """Compare the price of the plan with those of other commands; None where the plan has none."""
     own = expected(reply, "throughput")
     if not reply.is_answered or own is None or _is_without(reply):
         return dict.fromkeys(PRICES)
@@ -28,12 +28,12 @@ def judge_prices(reply: Reply, line: CommandLine, folder: Path) -> dict[str, str
 
 
 def _is_without(reply: Reply) -> bool:
-    """Whether the start is without what runs and only costs: the others price what runs."""
+    """True if the start drops a costly setting of the running launch, which other commands price."""
     return any(item["level"] == "error" for item in reply.content.get("findings") or ())
 
 
 def _size_price(reply: Reply, own: float, line: CommandLine, folder: Path) -> str | None:
-    """Whether ``size`` has that price for the same layout at the told load; None where it does not list it."""
+    """Compare the price of ``size`` for the same layout at the told load; None where it does not list it."""
     load = reply.situation.load.get("concurrency")
     if load is None or reply.situation.phase != "serving":
         return None
@@ -48,7 +48,7 @@ def _size_price(reply: Reply, own: float, line: CommandLine, folder: Path) -> st
 
 
 def expected(reply: Reply, metric: str) -> float | None:
-    """What the start of a plan is expected to reach."""
+    """The value that the start of a plan is expected to reach."""
     values = [item["value"] for item in reply.start.get("expected", ()) if item["metric"] == metric]
     return float(values[0]) if values else None
 

@@ -1,4 +1,4 @@
-"""What came back for a situation of the panel."""
+"""The reply to a situation of the panel."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from benchmarks.kinds.situations import PanelSituation
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back for a situation.
+    """The reply to a situation.
 
     Attributes:
         situation: The question.
@@ -43,7 +43,7 @@ class Reply:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it is a plan that is said to run."""
+        """True if it is a plan that is said to run."""
         return self.result.code == 0 and bool(self.start)
 
     def values(self, *keys: str) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ TRAINERS = ("megatron-lm", "mindspeed-llm", "mindspeed")
 
 
 class LaunchForm(StrEnum):
-    """How the running launch is told."""
+    """The form in which the running launch is told."""
 
     NONE = "options"
     CURRENT = "current"
@@ -42,7 +42,7 @@ class LaunchSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelSituation:
-    """What one asker tells.
+    """The question of one asker.
 
     Attributes:
         number: Its place in the panel; with the seed it draws it again.

@@ -1,4 +1,4 @@
-"""What situations are drawn from: official recipes, the settings that engines' parsers take, models and hardware.
+"""Lists that situations are drawn from: official recipes, settings of engines' parsers, models and hardware.
 
 None of it is the product's own grammar: recipes are what others published, settings are read from each release's
 source, and models and hardware are the lists of the graph with their documented facts.
@@ -125,7 +125,7 @@ class EngineParsers:
 
     @cache  # noqa: B019
     def settings(self, program: str, release: str) -> tuple[ParsedSetting, ...]:
-        """What the parser of a release takes, with the fields of its JSON and the variables it reads."""
+        """Settings that the parser of a release accepts, with fields of its JSON and variables it reads."""
         known = facts(program, release)
         return tuple(
             ParsedSetting(

@@ -1,4 +1,4 @@
-"""How often a watched A/B test is wrong, and how soon it is right.
+"""Measures how often a watched A/B test is wrong, and how soon it is right.
 
 Simulated pairs: two runs in an order drawn for the pair, each of log time ``drift + noise``. A false alarm is any
 look, after any pair up to the horizon, at which a test of equal arms says that they differ. Beside it the
@@ -176,7 +176,7 @@ def wrong_equivalence(rng: np.random.Generator, tests: int, pairs: int, alpha: f
 def best_arm(
     rng: np.random.Generator, effects: tuple[float, ...], tests: int, rounds: int, alpha: float
 ) -> dict[str, float]:
-    """How often a best arm is named, and a wrong one; effects are log gains, the control's first."""
+    """Shares of tests that name a best arm, and a wrong one; effects are log gains, the control's first."""
     arms = len(effects)
     level = alpha / (arms - 1)
     least = least_pairs(level)

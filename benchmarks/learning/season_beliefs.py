@@ -1,4 +1,4 @@
-"""What a policy believes while a season goes on: the product's own effects, and posterior."""
+"""Beliefs of a policy during a season: the product's own effects, and posterior."""
 
 from __future__ import annotations
 

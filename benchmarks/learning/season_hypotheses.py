@@ -55,7 +55,7 @@ def kernel_tables(folder: Path, names: Names, corpora: tuple[str, ...]) -> dict[
 def judge(
     table: dict[Settings, float], rng: np.random.Generator
 ) -> tuple[list[bool], list[bool], list[bool]]:
-    """Whether proposals, random pairs of gaining changes, and random pairs of any changes are truly better.
+    """Judge proposals, random pairs of gaining changes, and random pairs of any changes.
 
     All empty where the start has too few single changes.
     """

@@ -1,4 +1,4 @@
-"""How often a diagnosis names what the world did to a job, and how well and fast profiles are read.
+"""Measures how often a diagnosis names the fault put into a job, and how well profiles are read.
 
     python -m benchmarks.profiles.diagnosis --profiles DIR [--quick]
 
@@ -35,7 +35,7 @@ NETWORK = CauseNetwork.of(NODES)
 
 
 def told(now: Profile, before: Profile | None) -> Diagnosis:
-    """What the product says of a run."""
+    """The product's diagnosis of a run."""
     return diagnose(now, NETWORK, THRESHOLDS, before=before)
 
 

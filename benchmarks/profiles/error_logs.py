@@ -1,4 +1,4 @@
-"""How often a log of an unseen release is named: what its sources raise, written as its program writes it.
+"""Measures how often a log of an unseen release is named, with errors from its own sources.
 
     python -m benchmarks.profiles.error_logs [--packages vllm==0.30.0 ...] [--each N] [--healthy N] [--quick]
 
@@ -122,7 +122,7 @@ def healthy_log(program: str, states: Found, random: Random) -> str:
 
 
 def is_named(answer: LogAnswer, line: int, last: int) -> bool:
-    """Whether the error on a line, or on those that go on with it, is named."""
+    """True if the error on a line, or on those that go on with it, is named."""
     told = range(line, last + 1)
     seen = [number for item in answer.reading.faults for number in item.lines]
     seen += [number for item in answer.reading.statements for number in item.lines]
@@ -130,12 +130,12 @@ def is_named(answer: LogAnswer, line: int, last: int) -> bool:
 
 
 def is_grave(answer: LogAnswer) -> bool:
-    """Whether an error of a released program is named."""
+    """True if an error of a released program is named."""
     return any(item.is_grave for item in answer.reading.statements)
 
 
 def is_misled(answer: LogAnswer, program: str) -> bool:
-    """Whether the first statement named is another program's alone."""
+    """True if the first statement named is another program's alone."""
     told = [item for item in answer.reading.statements if item.is_grave and item.is_own]
     return bool(told) and not answer.reading.faults and program not in told[0].programs
 

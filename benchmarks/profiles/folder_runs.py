@@ -91,7 +91,7 @@ def write_folder(world: World, random: np.random.Generator, folder: Path, chip: 
 
 
 def _calls(run: Run) -> list[dict[str, str]]:
-    """What the profiler sums over the calls of the runtime."""
+    """The profiler's sums over the calls of the runtime."""
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
     for event in run.events:
         short = str(event["name"]).removeprefix(run.world.runtime)

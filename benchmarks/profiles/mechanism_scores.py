@@ -1,4 +1,4 @@
-"""How often a diagnosis names the mechanism that was put into a job, the job's own losses left in.
+"""Measures how often a diagnosis names the mechanism that was put into a job, the job's own losses left in.
 
 Jobs are split: what was looked at while the inference was written (``CHOOSING``), and what is reported. After
 each edit ranks meet again in their collectives: those that come early wait.
@@ -182,7 +182,7 @@ def _figure(name: str, held: list[bool]) -> dict[str, float | int | None]:
 
 
 def reason_figures(claims: list[tuple[float, bool]]) -> dict[str, Any]:
-    """How well the confidence says which named cause is the reason, beside saying the same of all.
+    """Scores of the confidence in named causes, beside one constant confidence for all.
 
     The Brier score is the mean square of confidence less outcome; that of the share of causes which were the
     reason, told of every one, stands beside it.

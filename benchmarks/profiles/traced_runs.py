@@ -218,7 +218,7 @@ WORLDS = {
 
 
 def length_us(world: World, random: np.random.Generator) -> float:
-    """How long a capture lasts."""
+    """The length of a capture."""
     run = Run(world, random)
     run.all()
     return run.busy_to - 1000.0

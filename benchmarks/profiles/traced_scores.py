@@ -1,4 +1,4 @@
-"""How often a diagnosis names what was done to a traced run.
+"""Measures how often a diagnosis names the fault that was put into a traced run.
 
     python -m benchmarks.profiles.traced_scores [--quick] [--folders]
 

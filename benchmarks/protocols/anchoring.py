@@ -73,7 +73,7 @@ def left_out_errors(
     *,
     enough: bool = True,
 ) -> LeftOutErrors:
-    """How far off steps were, by kind, each kind drawn towards all of them.
+    """Errors of steps, by kind, each kind drawn towards all of them.
 
     The deviations that effects make expect do not tell which steps will be far off (scaled by them, the same
     coverage takes intervals a fifth wider), so widths are quantiles of the plain errors.

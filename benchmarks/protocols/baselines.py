@@ -1,4 +1,4 @@
-"""What the recommender must beat: random, the popular default, the most robust, the nearest copied."""
+"""Baselines that the recommender must beat: random, popular default, most robust, nearest copied."""
 
 import math
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""What is known and what is asked: a device, a vendor or a task left out of measured tables."""
+"""Splits of measured tables into known and asked: a device, a vendor or a task is left out."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class Fold:
         mixture: ExpertMixture | None = None,
         left_out: Callable[[Problem], BlockWeights] | None = None,
     ) -> SubsetRanker:
-        """What answers from the known problems of this fold alone; it mixes and weighs as what ships if None."""
+        """The ranker of this fold's known problems alone; it mixes and weighs as the shipped one if None."""
         tasks = (
             frozenset(asked.problems[key].task_id for key in self.asked) if self.hides_tasks else frozenset()
         )
@@ -64,7 +64,7 @@ class Fold:
 
 
 def folds(known: World, asked: World, *, quick: bool, drawn: Run | None = None) -> list[Fold]:
-    """What to hold back and what to ask, the largest first.
+    """Folds of problems to hold back and to ask, the largest first.
 
     With one world given twice one device is left out at a time; for ``other_vendor`` one foreign device is known
     at a time; then one task in five is left out. With two, a device that is known in the first is asked about

@@ -16,7 +16,7 @@ Choice = TypeVar("Choice")
 
 @dataclass(frozen=True, slots=True)
 class Nested(Generic[Choice]):
-    """What a choice made by looking at results is worth where nobody looked.
+    """The value of a choice made by looking at results, where nobody looked.
 
     Attributes:
         chosen: The choice by all groups.

@@ -71,7 +71,7 @@ def searches(
 
 
 class _Run:
-    """What a tool that knows no listed space asked for and is told."""
+    """The requests of a tool that knows no listed space, and their results."""
 
     def __init__(self, space: Space) -> None:
         self.space, self.found = space, dict[Settings, float]()

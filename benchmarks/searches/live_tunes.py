@@ -73,7 +73,7 @@ class LiveTune:
 
 
 def run_tune(folder: Path, tune: LiveTune, seed: int) -> dict[str, Any]:
-    """What a tune printed, with its exit code and the time of the whole program."""
+    """Run a tune; its output, its exit code and the time of the whole program."""
     (folder / "serve.sh").write_text(tune.script)
     (folder / "tuned.sh").unlink(missing_ok=True)
     program = str(Path(sys.executable).with_name("tunegraph"))

@@ -50,7 +50,7 @@ def unknown(name: str) -> KnownOperator:
 
 
 def tuner_of(shipped: ShippedKnowledge) -> Tuner:
-    """What prepares a search of the cost model: knowledge alone, no known problems."""
+    """The tuner of a search of the cost model: knowledge alone, no known problems."""
 
     def nothing() -> Retriever:
         raise LookupError("a cold search asks for no neighbours")

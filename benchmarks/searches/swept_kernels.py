@@ -71,7 +71,7 @@ def sizes_of(folder: Path, names: Names) -> dict[str, dict[str, float]]:
 
 
 def estimated(space: Space, sizes: Mapping[str, float]) -> SourceTable:
-    """What the loops of a kernel say of its space."""
+    """The estimate of a kernel's space from its loops."""
     text = ESTIMATES[space.kernel]
     return CostEstimate.parse(text, space.space, sizes).source(space.space, np.random.default_rng(0))
 

@@ -48,7 +48,7 @@ CELLS: list[Cell] = list(itertools.product(*SPACE.values()))
 
 
 def edits_of(cell: Cell) -> ScriptEdits:
-    """What a configuration writes into the script; an empty value takes the flag away."""
+    """Edits of the script for a configuration; an empty value takes the flag away."""
     told = list(zip(SPACE, cell, strict=True))
     flags = {name: () if value == "true" else (value,) for name, value in told if value}
     return ScriptEdits(flags=flags, removed=tuple(name for name, value in told if not value))
@@ -110,7 +110,7 @@ def _ticks(pids: Iterable[int]) -> int:
 
 @dataclass(frozen=True)
 class Table:
-    """What was measured, as a fit of each configuration and what single starts differ from it.
+    """Measured starts, as a fit of each configuration and the deviations of single starts from it.
 
     The fit has each setting and each pair of settings: few starts of a configuration tell less of it than all
     starts of its settings do.
@@ -142,7 +142,7 @@ class Table:
         return max(self.fitted.values())
 
     def is_near(self, cell: Cell) -> bool:
-        """Whether a configuration is within 5 % of the best."""
+        """True if a configuration is within 5 % of the best."""
         return self.fitted[cell] >= NEAR * self.best
 
     @property

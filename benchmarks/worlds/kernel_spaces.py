@@ -92,7 +92,7 @@ class Space:
         return CAP + 1
 
     def enough(self, costs: list[float]) -> bool:
-        """Whether more evaluations change no figure."""
+        """True if more evaluations change no figure."""
         least = min(costs)
         return len(costs) >= CAP or (
             least <= self.best * 1.05 and (least <= self.best or len(costs) >= self.cutoff)

@@ -72,7 +72,7 @@ class World(Space):
         self.costs = _Sums(self)  # type: ignore[assignment]  # read only, one configuration at a time
 
     def local(self, part: int, name: str) -> str:
-        """What a parameter of a kernel is called in the whole."""
+        """The name of a kernel's parameter in the whole."""
         return name if self.variant == "tied" and name == TIED else f"{self.tables[part].kernel}.{name}"
 
     @cached_property
@@ -120,7 +120,7 @@ class World(Space):
         return Product(parameters=tuple(seen.values()), tables=tuple(part.space for part in self.parts))
 
     def times(self, settings: Settings) -> list[float]:
-        """Of each part; inf where it fails."""
+        """Times of each part; inf where it fails."""
         mine = [
             Settings(
                 {name: settings[self.local(k, name)] for name in t.values if self.local(k, name) in settings}
@@ -165,7 +165,7 @@ class World(Space):
         return np.sort(np.append(np.where(np.isfinite(found), found, worst), self.optimum))
 
     def evaluation(self, settings: Settings) -> Evaluation:
-        """What a run of the whole tells: the sum, and the time of each part."""
+        """The evaluation of a run of the whole: the sum, and the time of each part."""
         times = self.times(settings)
         told = plain_evaluation(self, settings)
         return replace(told, parts=tuple(times)) if told.ok else told

@@ -26,7 +26,7 @@ Pairs = dict[str, str]
 
 
 def task_of(row: dict[str, Any]) -> str:
-    """Whether it trains or serves."""
+    """The task of a row: ``train`` or ``serve``."""
     return "train" if PHASES[row["phase"]] == "training" else "serve"
 
 

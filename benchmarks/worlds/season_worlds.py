@@ -96,7 +96,7 @@ def _context(problem: Problem) -> Context:
 
 
 def static_knowledge(known: list[Arrival], tree: HardwareTree) -> Beliefs:
-    """What the known tables say, counted as outcomes."""
+    """Beliefs from the known tables, counted as outcomes."""
     beliefs = Beliefs(tree)
     for item in known:
         for name, gain in item.gains.items():
@@ -188,7 +188,7 @@ def foreign_world(
 
 
 def _servers(tree: HardwareTree) -> dict[str, str]:
-    """Of each Ascend training device the first server that holds it, or its family."""
+    """The first server that holds each Ascend training device, or its family."""
     found: dict[str, str] = {}
     for name in tree.ids():
         node = tree.node(name)

@@ -45,7 +45,7 @@ class World:
 
     @property
     def trials(self) -> TrialStore:
-        """What was measured."""
+        """The measured trials."""
         return self.workspace.trials
 
     @property
@@ -63,12 +63,12 @@ class World:
 
 
 def sampled(name: str, share: float) -> bool:
-    """Whether a deterministic sample of this share holds ``name``."""
+    """True if a deterministic sample of this share holds ``name``."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4]) < share * 2**32
 
 
 def load_both(run: Run, folder: Path, share_of: Callable[[Path], Mapping[str, float]]) -> tuple[World, World]:
-    """What a run knows and what it asks: one world twice where they are one folder."""
+    """The known and the asked world of a run: one world twice where they are one folder."""
     salt = "" if run.all else f"{run.seed} "
     known = load(run.known, folder / "known", share_of(run.known), salt)
     if run.is_one_folder:

@@ -1,4 +1,4 @@
-"""What the recommender must beat, by hand."""
+"""Baselines that the recommender must beat, checked by hand."""
 
 import math
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""What the shipped recipes of a row's document say of its run."""
+"""Runs of rows, completed by the shipped recipes of their documents."""
 
 import pytest
 

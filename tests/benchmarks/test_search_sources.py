@@ -1,4 +1,4 @@
-"""What searches of the benchmarks know: sources that a protocol withholds are withheld."""
+"""Sources of searches in benchmarks: those that a protocol withholds are withheld."""
 
 from dataclasses import dataclass, field
 from typing import cast

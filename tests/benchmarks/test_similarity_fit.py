@@ -27,7 +27,7 @@ def with_size(device: str, size: int, noise: int) -> Problem:
 
 
 def tables() -> list[CostTable]:
-    """What is best depends on the size alone; devices and colours mean nothing."""
+    """Tables whose best value depends on the size alone; devices and colours mean nothing."""
     rng = np.random.default_rng(0)
     made = []
     for at in range(120):

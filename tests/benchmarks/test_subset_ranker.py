@@ -1,4 +1,4 @@
-"""What answers from some of the problems alone: it never sees the others."""
+"""Answers from a subset of the problems, which never see the others."""
 
 import json
 from dataclasses import replace

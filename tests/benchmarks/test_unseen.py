@@ -103,7 +103,7 @@ def test_a_corpus_of_one_device_and_task_is_refused_in_one_line(
 def test_contradictory_copies_and_another_sign_neither_stop_nor_turn_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of two times of one configuration the better counts; a latency that is better higher is refused."""
+    """The better of two times of one configuration counts; a latency that is better higher is refused."""
     folder = fill(tmp_path / "known", DEVICES, 1)
     fill(folder, DEVICES[:1], 1, name="again", slower=2.0)
     fill(folder, DEVICES[1:], 1, name="turned", better="higher")

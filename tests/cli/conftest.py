@@ -43,7 +43,7 @@ QUESTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """What a run of the script gave."""
+    """The result of a run of the script."""
 
     code: int
     out: str
@@ -184,7 +184,7 @@ def _run_here(line: CommandLine, words: list[str], environment: Mapping[str, str
 
 
 def _held(workspace: Path) -> tuple[bool, int]:
-    """What answers of a workspace rest on besides what ships: anchors of its own, and batches."""
+    """Local data that answers of a workspace rest on: anchors of its own, and batches."""
     with closing(sqlite3.connect(f"file:{workspace / 'trials.sqlite3'}?mode=ro", uri=True)) as store:
         [[batches]] = store.execute("SELECT count(*) FROM batches")
     return (workspace / "anchors.json").exists(), batches
@@ -238,7 +238,7 @@ def seal() -> Iterator[Callable[[Path], Path]]:
 
 @pytest.fixture
 def bound_by_permissions() -> list[str]:
-    """What to put before a command so that it is an ordinary user's: a file that may not be written is not.
+    """Words before a command that take root's power over permissions away.
 
     Root may write everywhere; without the capabilities that let it, it is bound like anybody.
     """

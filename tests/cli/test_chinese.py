@@ -206,7 +206,7 @@ def texts_of(node: ast.AST) -> Iterator[tuple[str, ...]]:
 
 
 def texts_of_errors(tree: ast.AST) -> Iterator[tuple[str, ...]]:
-    """What errors and their hints say."""
+    """Texts of errors and their hints."""
     names = {name for name in vars(errors) if name.endswith("Error")}
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names:

@@ -16,7 +16,7 @@ HOSTILE = "a\x1b]0;x\x07b\x1b[2J\x9b2J\x08\r\u202ec\x7f\u200f\U000e0041"
 
 
 def door(monkeypatch: pytest.MonkeyPatch) -> tuple[io.StringIO, io.StringIO]:
-    """What stands behind the door; not a fixture, as pytest puts its own streams back before the test."""
+    """The streams behind the door; not a fixture, as pytest puts its own streams back before the test."""
     out, err = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)
     monkeypatch.setattr(sys, "stderr", err)

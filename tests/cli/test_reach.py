@@ -151,7 +151,7 @@ def test_libraries_reach_no_further_either(place: Path) -> None:
 
 
 def is_wrong(line: str, place: Path) -> bool:
-    """Whether a call of a trace reaches further than it may."""
+    """True if a call of a trace reaches further than it may."""
     if "= -1 " in line or "AF_UNIX" in line:
         return False
     if "socket(" in line or "connect(" in line:

@@ -1,4 +1,4 @@
-"""What the script brings along: little, ours, and with help for everything."""
+"""Imports of the script: few, our own, and with help for everything."""
 
 import os
 import subprocess

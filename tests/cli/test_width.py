@@ -1,4 +1,4 @@
-"""What is printed fits the screen, whatever the command, in any environment, and is read once."""
+"""Printed lines fit the screen, whatever the command, in any environment, and are read once."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every graph store does alike: Oxigraph in memory and on disk, rdflib in memory."""
+"""The contract of every graph store: Oxigraph in memory and on disk, rdflib in memory."""
 
 import io
 from collections.abc import Iterator

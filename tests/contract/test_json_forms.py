@@ -223,7 +223,7 @@ READ: Mapping[str, Any] = {
 
 
 def written(noun: Any) -> Any:
-    """What a program reads."""
+    """The JSON of a noun as a program reads it."""
     return json.loads(json.dumps(noun if isinstance(noun, dict) else noun.to_json()))
 
 

@@ -1,4 +1,4 @@
-"""What was acknowledged survives a loss of power: unsynced pages are dropped, and everything is still there.
+"""Acknowledged writes survive a loss of power: unsynced pages are dropped, and everything is still there.
 
 A library loaded before all others (``tests/power/power_cut.c``) keeps what was synced of each file, whoever wrote it:
 Python, SQLite or the graph's database.
@@ -43,7 +43,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def after_power_is_gone(library: Path, folder: Path, *given: str) -> Path:
-    """What is on the disk after the writers ran and power went."""
+    """The disk after the writers ran and power went."""
     memory, disk = folder / "memory", folder / "disk"
     memory.mkdir()
     disk.mkdir()

@@ -1,4 +1,4 @@
-"""What every text encoder must do; and that the ONNX model says what torch says."""
+"""The contract of every text encoder; and the ONNX model agrees with torch."""
 
 import importlib.util
 import json

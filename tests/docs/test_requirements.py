@@ -1,4 +1,4 @@
-"""What an installation takes is pinned by digest, at the releases that the tests ran with."""
+"""The packages of an installation are pinned by digest, at the releases that the tests ran with."""
 
 import re
 import tomllib

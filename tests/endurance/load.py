@@ -56,7 +56,7 @@ def request(client: httpx.Client, number: int) -> httpx.Response:
 
 
 def memory_mib(pid: int) -> float:
-    """Of a process and all below it: what would be free without them."""
+    """Memory of a process and all below it: the memory that would be free without them."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     own = sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))

@@ -1,4 +1,4 @@
-"""What strategies gain together: within the ceiling, within the sum, whatever their order."""
+"""Joint gains of strategies: within the ceiling, within the sum, whatever their order."""
 
 import math
 import random

@@ -21,7 +21,7 @@ SIGNIFICANT = 0.05
 
 
 def is_of(node: str, account: Account) -> bool:
-    """Whether time of an account may be named by a node."""
+    """True if time of an account may be named by a node."""
     wide = node
     while wide in NETWORK.broader:
         wide = NETWORK.broader[wide]

@@ -19,7 +19,7 @@ RUNNING: dict[str, dict[str, Value]] = {
 
 
 def settings_of(strategy: Strategy) -> dict[str, Value]:
-    """What a strategy sets, by the keys of the registry."""
+    """Settings of a strategy, by the keys of the registry."""
     return {one.key: True if one.value is None else one.value for one in strategy.sets}
 
 

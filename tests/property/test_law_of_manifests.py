@@ -115,7 +115,7 @@ def launched(text: str) -> tuple[list[str], dict[str, str], Any]:
 
 
 def edited_words(words: list[str], unwritten: str) -> list[str]:
-    """What the words should be."""
+    """The expected words."""
     found = [word for word in words if word != "--enforce-eager" or "--enforce-eager" in unwritten]
     for flag, value in (("--max-num-seqs", "256"), ("--block-size", "128"), ("--compilation-config", "{}")):
         if flag in unwritten:

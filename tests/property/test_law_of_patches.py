@@ -82,7 +82,7 @@ def bench(bash: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def calls(text: str, bench: Path) -> list[tuple[str, list[str], str]]:
-    """What a script calls, as bash runs it: program, words, and the variable that reached it."""
+    """Calls of a script, as bash runs it: program, words, and the variable that reached it."""
     log = bench / "calls"
     log.unlink(missing_ok=True)
     environment = {"PATH": f"{bench}:{os.environ['PATH']}", "CALLS": str(log)}

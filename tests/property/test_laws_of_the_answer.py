@@ -71,7 +71,7 @@ class AskedPanel:
         return Reply(situation, self.line.run(situation.argv(command, self._folder, *more)))
 
     def prices(self, reply: Reply) -> dict[str, str | None]:
-        """Whether others have the price of a plan."""
+        """Faults in the price of a plan beside other commands' prices."""
         number = reply.situation.number
         if self._replies.get(number) is not reply:
             return judge_prices(reply, self.line, self._folder)
@@ -124,7 +124,7 @@ def test_laws_of_one_answer(asked: AskedPanel, law: str, n: int) -> None:
 
 
 def in_short(content: dict[str, Any]) -> dict[str, Any]:
-    """What an answer says, without what names the question: ids, the question itself, notes and origins."""
+    """An answer without the parts that name the question: ids, the question itself, notes and origins."""
     parts = (
         "start",
         "alternatives",
@@ -163,7 +163,7 @@ def test_a_fact_that_nothing_reads_leaves_the_answer(asked: AskedPanel, n: int) 
 
 @sizes(few=20, many=500)
 def test_the_facts_that_an_answer_lists_as_read_are_the_ones_that_decide(asked: AskedPanel, n: int) -> None:
-    """Of the facts that are told, one that the answer does not list may be left out."""
+    """No stated fact is missing from the facts that an answer lists."""
     faults: list[tuple[Reply, str | None]] = []
     for reply in asked.replies(n):
         listed = reply.content.get("situation")
@@ -310,7 +310,7 @@ def _written(
     words: list[str],
     environment: dict[str, str],
 ) -> str:
-    """What ``--write`` leaves out of the start without saying so."""
+    """Parts of the start that ``--write`` leaves out without saying so."""
     target = folder / "tuned.sh"
     target.unlink(missing_ok=True)
     result = asked.line.run([*argv, "--write", str(target)])

@@ -114,7 +114,7 @@ def measured_set(chance: random.Random, number: int) -> MeasuredSet:
 
 
 def broken(workspace: Workspace, one: MeasuredSet) -> str:
-    """How an answer breaks the law; empty if it holds."""
+    """The way in which an answer breaks the law; empty if it holds."""
     problem, notes = workspace.problem(one.question)
     plan = workspace.recommend(problem, 3, notes=notes).plan
     if plan is None or not plan.start.expected:

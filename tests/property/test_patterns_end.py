@@ -57,7 +57,7 @@ class Expression:
 
     @property
     def call(self) -> Callable[[str], object]:
-        """What costs most of its uses."""
+        """The costliest of its uses."""
         made = re.compile(self.text, self.flags)
         if self.uses <= {"fullmatch"}:
             return made.fullmatch
@@ -181,7 +181,7 @@ def alarm() -> Iterator[None]:
 
 
 def test_there_are_as_many_as_there_were() -> None:
-    """What finds expressions has not gone blind."""
+    """The search for expressions still finds them."""
     assert len(expressions()) > 700
 
 

@@ -1,4 +1,4 @@
-"""What A/B tests of a copy on a card found, one by number."""
+"""Conclusions of A/B tests of a copy on a card, one by number."""
 
 from datetime import UTC, datetime, timedelta
 

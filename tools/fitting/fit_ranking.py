@@ -57,7 +57,7 @@ KS = (1, 3, 5)
 
 
 def open_questions(fold: Fold) -> list[OpenQuestion]:
-    """What the experts say of the questions of a fold, beside the truth."""
+    """The opinions of the experts about the questions of a fold, beside the truth."""
     known, asked = unseen.worlds()
     read = ConfigurationReader(asked.trials)
     made: list[OpenQuestion] = []

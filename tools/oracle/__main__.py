@@ -1,4 +1,4 @@
-"""What released programs say: read their settings into ``data/settings``, and judge launches by them.
+"""Reads the settings of released programs into ``data/settings``, and judges launches by them.
 
     python -m tools.oracle judge vllm 0.25.1 < argv
     python -m tools.oracle mine vllm-ascend SOURCES --ref v0.18.0 --with vllm=0.18.0

@@ -27,7 +27,7 @@ class _Nothing(type):
 
 
 class Nothing(metaclass=_Nothing):
-    """What an absent package holds."""
+    """A member of an absent package, which accepts everything."""
 
     def __init__(self, *given: object, **named: object) -> None:
         """Take anything."""

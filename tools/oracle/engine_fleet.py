@@ -57,10 +57,10 @@ class ReleasedEngine(Protocol):
         """Take a request."""
 
     def has_requests(self) -> bool:
-        """Whether anything is to be scheduled, or to be cleared away."""
+        """True if anything is to be scheduled, or to be cleared away."""
 
     def has_unfinished(self) -> bool:
-        """Whether any request is not answered."""
+        """True if any request is unanswered."""
 
     def counts(self) -> tuple[int, int, float]:
         """Requests that wait, requests that run, share of the cache in use."""
@@ -74,7 +74,7 @@ class ReleasedEngine(Protocol):
 
 @dataclass(slots=True)
 class _Answer:
-    """What became of a request."""
+    """The progress of a request."""
 
     sent: float
     first: float = 0.0
@@ -212,7 +212,7 @@ class EngineFleet:
                 counter = counter if self._meeting.verdict else 0
 
     def _conclude(self, unfinished: bool) -> bool:
-        """Whether engines in step go on."""
+        """True if engines in step go on."""
         self._running = unfinished or any(self._inbox)
         return self._running
 

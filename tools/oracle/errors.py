@@ -103,7 +103,7 @@ def sources() -> dict[str, Source]:
 
 
 def is_of_use(statement: Statement) -> bool:
-    """Whether a statement is about what a user sets or runs out of, not about the program's own inside.
+    """True if a statement is about a user's settings or resources, not about the program's own inside.
 
     Kept are lines of state; errors with values; and what names a setting or a resource. Left out are checks
     of tensors and types, and of interfaces without a value.
@@ -154,7 +154,7 @@ def shorten(template: str) -> str | None:
 
 
 def _tells_enough(statement: Statement, pattern: str) -> bool:
-    """Whether a pattern has a value, or is an error that names a flag or variable or is not of the inside."""
+    """True if a pattern has a value, or is an error that names a flag or variable or is not of the inside."""
     if _holds_slot(pattern) or statement.level == "info":
         return True
     return statement.level != "warning" and (statement.where not in _INNER or bool(_FLAG.search(pattern)))
@@ -165,14 +165,14 @@ def _holds_slot(chunk: str) -> bool:
 
 
 def _tells(line: str) -> tuple[int, int]:
-    """How much a line of a template tells: words, and values twice."""
+    """The information of a line of a template, as a sort key: words, and values twice."""
     chunks = line.split()
     told = sum(1 for chunk in chunks if re.search(r"[^\W\d_]{3}", chunk)) + 2 * sum(map(_holds_slot, chunks))
     return min(told, 2 * MOST_WORDS), -len(line)
 
 
 def _distance(place: int, slots: list[int]) -> float:
-    """How far a word stands from the begin or from a value; before a value it tells more than behind."""
+    """Distance of a word from the beginning or from a value; before a value it tells more than behind."""
     near = [1.0 * place]
     near += [slot - place - 0.5 if slot > place else place - slot for slot in slots]
     return min(near)

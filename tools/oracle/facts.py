@@ -23,7 +23,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What one release of a program takes, and what the programs beneath it take.
+    """Settings of one release of a program, and of the programs beneath it.
 
     Attributes:
         program: Its name in the registry.

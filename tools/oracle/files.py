@@ -110,7 +110,7 @@ def _fields(known: Facts, prefix: str, value: Mapping[str, Any], *, forbids: boo
 
 
 def _fault(entry: Entry, value: object) -> str:
-    """What is wrong with the value of a field; empty if it is taken."""
+    """The fault in the value of a field; empty if the value is valid."""
     kind = entry.get("type", "any")
     if value is None or kind == "any" or (kind == "str" and isinstance(value, int) and entry.get("choices")):
         return ""  # a member of an enumeration may stand as its number

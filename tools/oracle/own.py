@@ -64,7 +64,7 @@ _LATER = "conflicting settings: -"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What both parsers say to the same argvs.
+    """Verdicts of both parsers on the same argvs.
 
     Attributes:
         asked: How many argvs.

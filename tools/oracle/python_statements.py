@@ -286,7 +286,7 @@ def _name(node: ast.expr) -> str:
 
 
 def _is_form_of_one(node: ast.Call) -> bool:
-    """Whether a call writes one value in another form, such as ``gib(free_memory)``."""
+    """True if a call writes one value in another form, such as ``gib(free_memory)``."""
     return (
         isinstance(node.func, ast.Name)
         and not node.func.id.startswith(("get", "_get", "count", "find"))

@@ -17,7 +17,7 @@ _SCALED = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")
 
 
 class RefusalError(Exception):
-    """What an argument parser says before it ends the program."""
+    """The message with which an argument parser ends the program."""
 
 
 class RebuiltParser(argparse.ArgumentParser):
@@ -57,7 +57,7 @@ class RebuiltParser(argparse.ArgumentParser):
         raise RefusalError(message)
 
     def read(self, argv: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """What an argv sets, by key, and what the program complains of."""
+        """Settings of an argv, by key, and the program's complaints."""
         self.complaints = []
         plain = not (self.facts.dotted or self.facts.dashed)
         words, dotted = (list(argv), []) if plain else self._spelled(argv)
@@ -169,7 +169,7 @@ class RebuiltParser(argparse.ArgumentParser):
 
 
 def is_choice(value: object, choices: Sequence[object], *, folds: bool) -> bool:
-    """Whether a value is one of those that are taken; also in other letters where the program folds them."""
+    """True if a value is one of the choices; the case of letters may differ where the program folds it."""
     if str(value) in map(str, choices):
         return True
     plain = [str(item).lower().replace("-", "_") for item in choices] if folds else []

@@ -75,7 +75,7 @@ class ServingLoad:
 
     @property
     def lockstep(self) -> bool:
-        """Whether engines wait for one another in each step."""
+        """True if engines wait for one another in each step."""
         return self.kind == "lockstep"
 
     @property
@@ -104,7 +104,7 @@ class ServingLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepWork:
-    """What the time of a step depends on.
+    """The work that the time of a step depends on.
 
     Attributes:
         tokens: Tokens of all requests, drafts among them.

@@ -89,11 +89,11 @@ class SglangEngine:
         self._scheduler.waiting_queue.append(Req(str(request.index), "", tokens, asked, vocab_size=1000))
 
     def has_requests(self) -> bool:
-        """Whether anything is to be scheduled, or to be cleared away."""
+        """True if anything is to be scheduled, or to be cleared away."""
         return self.has_unfinished() or self._last is not None
 
     def has_unfinished(self) -> bool:
-        """Whether any request is not answered."""
+        """True if any request is unanswered."""
         running, last = self._scheduler.running_batch, self._last
         held = [*running.reqs, *(last.reqs if last is not None else ())]
         waits = self._scheduler.waiting_queue or self._scheduler.chunked_req is not None

@@ -46,7 +46,7 @@ ClockProcess = Generator[ClockSignal, float, None]
 
 
 class SimulatedClock:
-    """What happens next, in the order of time.
+    """A clock that runs actions in the order of their times.
 
     Attributes:
         now: The time, in seconds.

@@ -88,11 +88,11 @@ class VllmEngine:
         )
 
     def has_requests(self) -> bool:
-        """Whether anything is to be scheduled, or to be cleared away."""
+        """True if anything is to be scheduled, or to be cleared away."""
         return bool(self._scheduler.has_requests())
 
     def has_unfinished(self) -> bool:
-        """Whether any request is not answered."""
+        """True if any request is unanswered."""
         return bool(self._scheduler.has_unfinished_requests())
 
     def counts(self) -> tuple[int, int, float]:

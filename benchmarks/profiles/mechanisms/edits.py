@@ -1,4 +1,4 @@
-"""What mechanisms act on, and edits that several of them make."""
+"""Events that mechanisms act on, and edits that several of them make."""
 
 from collections.abc import Callable
 

@@ -14,7 +14,7 @@ def reductions(rank: RankFiles) -> list[tuple[str, dict[str, Any], list[int]]]:
 
 
 def moved_slower(ranks: list[RankFiles], cost: float, *, bytes_grow: bool) -> bool:
-    """What reductions move takes longer by one factor, on every rank: a slower way, or more bytes."""
+    """Slow down the transfers of reductions by one factor, on every rank: a slower way, or more bytes."""
     for rank in ranks:
         mine = [
             (

@@ -1,4 +1,4 @@
-"""What a search keeps: journals, databases, logs of others and of later releases."""
+"""Logs that a search keeps: journals, databases, logs of others and of later releases."""
 
 import re
 from pathlib import Path

@@ -127,7 +127,7 @@ SKEWS_S = (0.0, 3600.0, -3600.0, 0.0, 3600.0, -3600.0, 7.0, 0.0)
 
 
 def under_way(log: SearchLog, calls: Path) -> dict[int, LoggedTrial]:
-    """What workers are at, by process: a record of the log, and a command that has begun and not ended."""
+    """Evaluations in progress, by process: a record of the log, and a command that has not ended."""
     lines = calls.read_text().splitlines() if calls.exists() else []
     at = {line[6:] for line in lines if line.startswith("begin")}
     at -= {line[4:] for line in lines if line.startswith("end")}

@@ -89,7 +89,7 @@ def _back_up(path: Path) -> None:
 
 
 def look(_: Tell, path: Path) -> dict[str, object]:
-    """What a reader sees, what the next writer makes of it, and what doctor says."""
+    """The content for a reader, the content after the next writer, and the faults that doctor finds."""
     first = content(path)
     with editor(path):
         pass
@@ -97,7 +97,7 @@ def look(_: Tell, path: Path) -> dict[str, object]:
 
 
 def examine(_: Tell, path: Path) -> tuple[list[str], dict[str, object] | None, str]:
-    """What doctor says, what readers see (None if they cannot), and why they cannot."""
+    """Faults that doctor finds, content for readers (None if unreadable), and the reason if unreadable."""
     from kg.errors import TuningError
 
     try:

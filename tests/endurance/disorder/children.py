@@ -33,7 +33,7 @@ PRELOADED = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a child ended.
+    """The end of a child.
 
     Attributes:
         value: What it returned; None if it raised or was killed.
@@ -95,7 +95,7 @@ def run(work: Callable[..., object], *values: object, kill_after_s: float | None
 
 
 def _rest(ours: Connection, result: dict[str, Any] | None, told: Any) -> tuple[dict[str, Any] | None, Any]:
-    """What a child that was killed had said and nobody had read yet."""
+    """Read the last unread messages of a child that was killed."""
     try:
         while ours.poll(0):
             kind, value = ours.recv()

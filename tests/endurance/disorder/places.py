@@ -91,7 +91,7 @@ def make(place: Path) -> None:
 
 
 def content(path: Path) -> dict[str, object]:
-    """What readers of a workspace see, without the numbers of batches.
+    """The content of a workspace for readers, without the numbers of batches.
 
     Raises:
         TuningError: It cannot be read.
@@ -121,7 +121,7 @@ def content(path: Path) -> dict[str, object]:
 
 
 def faults(path: Path) -> list[str]:
-    """What doctor says is wrong.
+    """Faults that doctor finds.
 
     Raises:
         TuningError: It cannot be opened at all, which doctor says too.

@@ -15,7 +15,7 @@ def bilingual(shipped: Workspace, kind: type[Concept]) -> list[Any]:
 
 
 def meant(find: Any, text: str) -> object:
-    """What a name is resolved to, or the choice it leaves."""
+    """The entity that a name is resolved to, or the choice it leaves."""
     try:
         return find(text).id
     except AmbiguousEntityError as asked_back:

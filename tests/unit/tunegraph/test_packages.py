@@ -25,7 +25,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def imported(*folders: Path) -> str:
-    """What Python says when tunegraph is imported with these folders first on its path."""
+    """Errors of Python when tunegraph is imported with these folders first on its path."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", "import tunegraph"],
         env={"PYTHONPATH": os.pathsep.join(map(str, folders)), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -91,7 +91,7 @@ def _inside(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _maps(scope: ast.AST) -> dict[str, ast.expr]:
-    """What names are set to; under ``get_kwargs``, a call of that function whatever becomes of it."""
+    """Values that names are set to; under ``get_kwargs``, a call of that function."""
     found: dict[str, ast.expr] = {}
     for node in _inside(scope):
         if isinstance(node, ast.Assign):
@@ -126,7 +126,7 @@ def _overrides(module: Module) -> Overrides:
 
 @dataclass(frozen=True, slots=True)
 class _Parser:
-    """What one function knows that adds flags.
+    """The context of one function that adds flags.
 
     Attributes:
         sources: All modules.

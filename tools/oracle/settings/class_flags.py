@@ -114,7 +114,7 @@ def group_flags(sources: Sources, call: ast.Call, module: Module) -> Iterator[Mi
 
 
 def _metadata(sources: Sources, field: Field) -> dict[str, Any]:
-    """What a field says of its flag, as far as it is literal."""
+    """Literal metadata of a field's flag."""
     tables = [field.metadata] if isinstance(field.metadata, ast.Dict) else []
     pairs = [pair for table in tables for pair in zip(table.keys, table.values, strict=True)]
     inner = [value for key, value in pairs if as_text(key) == "argparse_meta" and isinstance(value, ast.Dict)]

@@ -177,7 +177,7 @@ def _name(sources: Sources, module: Module, node: ast.expr) -> str:
 
 
 def _read(sources: Sources, module: Module, name: str, node: ast.expr) -> Mined:
-    """What an expression around a read says of the variable: type, default, choices."""
+    """The type, default and choices of a variable, from the expression around its read."""
     item = Mined(key=name, place="env", path=module.path, line=node.lineno)
     calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
     call = next((part for part in calls if _variable(sources, module, part) == name), None)

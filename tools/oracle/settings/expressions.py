@@ -64,7 +64,7 @@ class Expressions(ABC):
         """The state after a function, with what it returns; only the setting itself lives on."""
 
     def test(self, node: ast.expr, state: State) -> Cases:
-        """Whether a condition holds, by cases."""
+        """The truth of a condition, by cases."""
         match node:
             case ast.UnaryOp(ast.Not(), inner):
                 return tuple((terms, not value) for terms, value in self.test(inner, state))
@@ -240,6 +240,6 @@ def _unless(found: Cases, after: Cases, *, ends: bool) -> Cases:
 
 
 def _is_of_model(node: ast.expr) -> bool:
-    """Whether an expression is the path of the model, which is no word that tests give it."""
+    """True if an expression is the path of the model, which tests leave out."""
     inner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
     return tail(inner) == "model_path"

@@ -24,7 +24,7 @@ _NONE = frozenset({"none"})
 
 @dataclass(kw_only=True)
 class Kind:
-    """What values an annotation allows.
+    """Values that an annotation allows.
 
     Attributes:
         type: One of ``kg.nouns.setting.VALUE_TYPES``.
@@ -96,7 +96,7 @@ def fields_of(sources: Sources, name: str, module: Module | None = None, depth: 
 
 
 def _constructor(sources: Sources, owner: ast.ClassDef, module: Module) -> dict[str, Field]:
-    """What the constructor of a plain class takes, as fields."""
+    """Parameters of a plain class's constructor, as fields."""
     made = next((item for item in owner.body if getattr(item, "name", "") == "__init__"), None)
     fielded = any(isinstance(item, ast.AnnAssign) for item in owner.body)
     if not isinstance(made, ast.FunctionDef) or fielded or "BaseModel" in map(tail, owner.bases):
@@ -107,7 +107,7 @@ def _constructor(sources: Sources, owner: ast.ClassDef, module: Module) -> dict[
 
 
 def _assigned(sources: Sources, made: ast.FunctionDef, module: Module) -> Iterator[tuple[str, Field]]:
-    """What a constructor sets of its object, as fields."""
+    """Attributes that a constructor sets on its object, as fields."""
     for node in made.body:
         match node:
             case ast.Assign([ast.Attribute(ast.Name("self"), name)], value):
@@ -116,7 +116,7 @@ def _assigned(sources: Sources, made: ast.FunctionDef, module: Module) -> Iterat
 
 
 def parameters(sources: Sources, function: ast.FunctionDef, module: Module) -> dict[str, Field]:
-    """What a method takes, as fields."""
+    """Parameters of a method, as fields."""
     spoken = function.args
     plain = [*spoken.posonlyargs, *spoken.args]
     given = [*[None] * (len(plain) - len(spoken.defaults)), *spoken.defaults]
@@ -145,7 +145,7 @@ def _shown(
 
 
 def forbids(sources: Sources, name: str, *, by_keyword: bool) -> bool:
-    """Whether a configuration class refuses fields that it does not have.
+    """True if a configuration class refuses fields that it does not have.
 
     Args:
         sources: The modules.
@@ -171,7 +171,7 @@ def forbids(sources: Sources, name: str, *, by_keyword: bool) -> bool:
 
 
 def kind_of(sources: Sources, node: ast.expr | None, module: Module, depth: int = 0) -> Kind:
-    """What values an annotation allows."""
+    """Values that an annotation allows."""
     if node is None or depth > 10:
         return Kind()
     inner = partial(kind_of, sources, module=module, depth=depth + 1)

@@ -127,7 +127,7 @@ def set_by(node: ast.AST) -> Iterator[str]:
 
 
 def reads(node: ast.expr, name: str) -> bool:
-    """Whether an expression reads a setting."""
+    """True if an expression reads a setting."""
     return any(
         isinstance(part, ast.Attribute) and part.attr == name and tail(part.value) in OWNERS
         for part in ast.walk(node)

@@ -1,4 +1,4 @@
-"""What releases of one program share and how they differ: the content of ``data/settings/NAME.json``.
+"""Merges the settings of a program's releases into the content of ``data/settings/NAME.json``.
 
 A *state* is the settings of one release by place and key. The content holds each setting once, with the
 releases that have it and the defaults as they changed. What else may change (type, choices, refusals) is

@@ -1,4 +1,4 @@
-"""What a release resolves a default to: its functions that settle what nobody told, run on symbols.
+"""Resolves the defaults of a release: runs its functions that settle unset values, on symbols.
 
 Each setting that they settle is followed alone, from its stated default through these functions, as a list of
 *cases*: terms that must hold and the value then; the first that holds wins. Terms are our words:
@@ -222,6 +222,6 @@ class Follower(Expressions):
 
 
 def _part(number: int, value: Any) -> Cases:
-    """What one of several names is set to where all are set at once."""
+    """The value of one of several names that are set at once."""
     found: Cases = value[number] if isinstance(value, tuple) and len(value) > number else UNSEEN
     return found

@@ -107,7 +107,7 @@ class Module:
 
     @cached_property
     def constants(self) -> dict[str, ast.expr]:
-        """What names of the module are set to."""
+        """Values that names of the module are set to."""
         return dict(assignments(self.tree.body))
 
 
@@ -222,7 +222,7 @@ class Sources:
         return next((base for base in bases if base is not None), None)
 
     def constant(self, name: str, module: Module) -> tuple[ast.expr, Module] | None:
-        """What a name of a module is set to; None if that is not to be found."""
+        """The value that a name of a module is set to, and its module; None if it is not found."""
         if name in module.constants:
             return module.constants[name], module
         found = [item for item in self._constants.get(name, ()) if name in item.constants]
@@ -325,7 +325,7 @@ def assignments(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
 
 
 def field_of(owner: ast.ClassDef, name: str) -> ast.expr | None:
-    """What a class sets a name of its body to."""
+    """The value that a class sets a name of its body to."""
     return next((value for key, value in assignments(owner.body) if key == name), None)
 
 
@@ -376,7 +376,7 @@ def type_of(value: object) -> str:
 
 
 def _calculated(sign: ast.operator | ast.unaryop, *values: Any) -> Any:
-    """What an operator makes of values: numbers, or texts and lists that are put together."""
+    """The result of an operator on values: numbers, or texts and lists that are joined."""
     numbers = all(isinstance(value, int | float) for value in values)
     kinds = {type(value) for value in values}
     is_sum = isinstance(sign, ast.Add) and len(kinds) == 1 and kinds <= {list, str}

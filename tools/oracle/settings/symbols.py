@@ -77,7 +77,7 @@ class Symbol:
 
     @property
     def is_setting(self) -> bool:
-        """Whether it is another setting, not a fact of the device or the use."""
+        """True if it is another setting, not a fact of the device or the use."""
         return self.name not in {"memory", "device", "platform"}
 
 
@@ -115,7 +115,7 @@ def split(term: str) -> Cases:
 
 
 def truth(value: Any) -> Cases:
-    """Whether a value counts as true."""
+    """Truth of a value, by cases."""
     if isinstance(value, Symbol):
         return split(value.name if value.is_setting and not value.settled else UNKNOWN)
     if value is COMPUTED or isinstance(value, Bound):
@@ -124,7 +124,7 @@ def truth(value: Any) -> Cases:
 
 
 def compared(left: Any, sign: ast.cmpop, right: Any) -> Cases:
-    """What a comparison of two values says."""
+    """The result of a comparison of two values, by cases."""
     if isinstance(sign, ast.Is | ast.IsNot):
         return _is(left, right, same=isinstance(sign, ast.Is))
     if isinstance(sign, ast.In | ast.NotIn):
@@ -252,7 +252,7 @@ def _contradicts(terms: Terms) -> bool:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are one, a number never being a truth."""
+    """True if two values are equal and of one type, so that a number never equals a truth."""
     return type(left) is type(right) and bool(left == right)
 
 
@@ -262,10 +262,10 @@ def joined(tests: Cases, ways: Mapping[bool, Cases]) -> Cases:
 
 
 def chained(cases: Cases, then: Callable[[Any], Cases]) -> Cases:
-    """What a function makes of the value of each case."""
+    """The results of a function for the value of each case."""
     return short(((*terms, *more), value) for terms, held in cases for more, value in then(held))
 
 
 def paired(left: Cases, right: Cases, then: Callable[[Any, Any], Any]) -> Cases:
-    """What a function makes of two values, by the cases of both."""
+    """The results of a function of two values, by the cases of both."""
     return chained(left, lambda one: chained(right, lambda two: (((), then(one, two)),)))

@@ -1,4 +1,4 @@
-"""What the words of ``add_argument`` say of a flag: type, number of words, choices, action, successor."""
+"""Reads the arguments of ``add_argument``: type, number of words, choices, action, successor of a flag."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def sha256(content: bytes) -> str:
 
 
 def digest_of(files: dict[str, bytes]) -> str:
-    """What ``sha256sum`` of the sorted files, piped to ``sha256sum``, gives."""
+    """The digest of ``sha256sum`` of the sorted files, piped to ``sha256sum``."""
     return sha256("".join(f"{sha256(files[path])}  {path}\n" for path in sorted(files)).encode())
 
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 
 def survives(path: Path) -> int:
-    """How many ranks are read; a refusal counts as none. Any other end, a warning too, is a failure."""
+    """Number of ranks that are read; a refusal counts as none. Any other end, a warning too, is a failure."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:

@@ -1,4 +1,4 @@
-"""What a question wants: its metric and its limits."""
+"""Aims of a question: its metric and its limits."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said twice counts once: rows of two sources, tables of two devices."""
+"""Repeated statements count once: rows of two sources, tables of two devices."""
 
 from collections.abc import Iterator
 from pathlib import Path

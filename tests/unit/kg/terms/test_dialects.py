@@ -1,4 +1,4 @@
-"""What settings state, and how a fact is spelt."""
+"""Facts that settings state, and the spelling of a fact."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What settings are for."""
+"""Purposes of settings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What two releases of a program make of its settings."""
+"""Changes of a program's settings between two releases."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What took the place of removed settings."""
+"""Successors of removed settings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What people write, and what it means."""
+"""Names as people write them, and their meaning."""
 
 import pytest
 from pyoxigraph import NamedNode, Triple

@@ -43,7 +43,7 @@ def said() -> tuple[Triple, ...]:
 
 
 def contradictions(triples: Iterable[Triple]) -> list[str]:
-    """What the RL closure of some triples, with the vocabulary and the axioms, holds to be impossible."""
+    """Contradictions in the RL closure of some triples, with the vocabulary and the axioms."""
     graph = rdflib.Graph().parse(data=data.text("ontology/tuning.ttl"), format="turtle")
     graph.parse(data=AXIOMS, format="turtle")
     graph.parse(data="".join(f"{triple} .\n" for triple in triples), format="nt")

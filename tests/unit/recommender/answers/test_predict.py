@@ -1,4 +1,4 @@
-"""What tuning is worth before it is done: each figure with interval and kind, and silence where nothing is known."""
+"""The value of tuning before it is done: figures with interval and kind, silence where nothing is known."""
 
 import math
 from typing import Any

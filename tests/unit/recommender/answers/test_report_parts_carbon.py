@@ -1,4 +1,4 @@
-"""What ``tunegraph green`` prints becomes the carbon section."""
+"""The output of ``tunegraph green`` becomes the carbon section."""
 
 import json
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What the graph says of a space: other hardware's values go, what excludes each other is a rule."""
+"""Limits of a space from the graph: values of other hardware go, exclusions become rules."""
 
 from recommender.answers.space_limits import SpaceLimits, space_limits
 from recommender.ranking.feasibility.exclusions import Exclusions

@@ -1,4 +1,4 @@
-"""Whether an effect's baseline and framework are the question's."""
+"""Comparison of an effect's baseline and framework with the question's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What of a launch does not go together: devices, batches, lengths, heads."""
+"""Conflicts within a launch: devices, batches, lengths, heads."""
 
 import json
 

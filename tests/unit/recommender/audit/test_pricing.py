@@ -1,4 +1,4 @@
-"""What findings cost here, and which of them the memory justifies."""
+"""Costs of findings here, and settings that the memory justifies."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the registry of a release says of settings: misspelt, gone, not there yet, at odds."""
+"""Findings from the registry of a release: settings misspelt, gone, not there yet, at odds."""
 
 from kg.nouns.audit import FindingKind, FindingLevel
 from tests.unit.recommender.audit.judged import judged

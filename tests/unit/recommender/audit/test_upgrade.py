@@ -1,4 +1,4 @@
-"""What another release makes of a launch."""
+"""Changes that another release makes to a launch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What may be expected of a recommendation before anybody measures it."""
+"""Expectations of a recommendation before anybody measures it."""
 
 import json
 import math

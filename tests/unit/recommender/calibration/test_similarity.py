@@ -1,4 +1,4 @@
-"""What a difference between two problems is worth, and what it cost."""
+"""The weight of a difference between two problems, and its cost."""
 
 from dataclasses import fields, replace
 

@@ -1,4 +1,4 @@
-"""What a diagnosis finds in runs with known losses, and that it is silent where there is none."""
+"""Diagnoses of runs with known losses, and silence where there is none."""
 
 import json
 from dataclasses import replace

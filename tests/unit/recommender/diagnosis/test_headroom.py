@@ -1,4 +1,4 @@
-"""What kernels leave of their device: work by shapes, time by the device's rates."""
+"""Headroom of kernels on their device: work by shapes, time by the device's rates."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What messages say of settings."""
+"""Settings that messages name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How gains divide, fitted."""
+"""Variance components of gains, fitted."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a test is worth: laws and limits."""
+"""The value of a test: laws and limits."""
 
 import numpy as np
 import pytest

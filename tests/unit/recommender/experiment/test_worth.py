@@ -1,4 +1,4 @@
-"""What a gain is worth, and what it takes to see it."""
+"""The value of a gain, and the effort to see it."""
 
 import math
 from typing import Any

@@ -34,7 +34,7 @@ def evaluate(of: CommandObjective, **values: object) -> RunOutcome:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that waits to be reaped does not."""
+    """True if a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -42,7 +42,7 @@ def alive(pid: int) -> bool:
 
 
 def ends(pid: int) -> bool:
-    """Whether a process that was killed is gone, soon."""
+    """True if a killed process is gone soon."""
     until = time.monotonic() + 30
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.01)

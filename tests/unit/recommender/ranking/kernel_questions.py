@@ -77,6 +77,6 @@ def columns(tile: Mapping[str, float]) -> Columns:
 
 
 def microseconds(times: TileTimes) -> list[float]:
-    """Of the one configuration: the whole, on the cores, traffic, and the products alone."""
+    """Microseconds of the one configuration: the whole, on the cores, traffic, and the products alone."""
     parts = (times.total_s, times.on_chip_s, times.memory_s, times.ideal_s)
     return [1e6 * float(part[0]) for part in parts]

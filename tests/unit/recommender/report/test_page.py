@@ -56,7 +56,7 @@ class Tree(HTMLParser):
 
 
 def shown(html: str) -> str:
-    """What a page shows: neither style nor script."""
+    """The visible part of a page: neither style nor script."""
     return re.sub(r"<style>.*?</style>", "", html.split("<script", maxsplit=1)[0], flags=re.DOTALL)
 
 

@@ -38,7 +38,7 @@ def talk(path: Path, *calls: tuple[str, dict[str, Any]], allowed: tuple[Path, ..
 
 
 def data(result: Any) -> dict[str, Any]:
-    """What stands in the fence."""
+    """The data in the fence."""
     assert not result.is_error, result.content[0].text
     text = result.content[0].text
     assert len(text.encode()) <= MOST_ANSWER_TOKENS * BYTES_A_TOKEN

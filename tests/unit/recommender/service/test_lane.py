@@ -1,4 +1,4 @@
-"""What costs more than its budget ends, whoever leaves is not worked for, and the next is answered."""
+"""Work beyond its budget ends, whoever leaves is not worked for, and the next is answered."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What is not in step is found, and the remedy is one that works."""
+"""Parts that are out of step are found, and the remedy is one that works."""
 
 import sqlite3
 from pathlib import Path

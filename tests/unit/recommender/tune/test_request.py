@@ -1,4 +1,4 @@
-"""What is asked of a tune: budgets, loads, the script as it was, and a journal without secrets."""
+"""The request of a tune: budgets, loads, the script as it was, and a journal without secrets."""
 
 import json
 from pathlib import Path

@@ -26,7 +26,7 @@ GAINS = {"--good": 1.5, "--small": 1.1, "--bad": 0.7, "--same": 1.0}
 
 
 class Killed(BaseException):
-    """What a kill is to a process: nothing runs behind it."""
+    """A kill of the process: nothing runs behind it."""
 
 
 @dataclass
@@ -143,7 +143,7 @@ def test_what_the_winner_is_no_worse_without_is_taken_back(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_same_under_another_name_is_no_gain(tmp_path: Path, seed: int) -> None:
-    """What is taken for better by luck is refused by its confirmation: an A/A tune reports no gain."""
+    """A lucky candidate is refused by its confirmation: an A/A tune reports no gain."""
     found = tune(tmp_path, Machine(noise=0.08, luck=seed), ("--same",), seed=seed)
     assert not found.is_better
 
@@ -252,7 +252,7 @@ def test_a_script_that_is_not_ready_within_the_budget_is_interrupted(tmp_path: P
 
 
 def test_a_disturbed_gain_is_taken_back_only_where_it_shows_twice(tmp_path: Path) -> None:
-    """Of two looks at whether the winner needs a change, the first is spoilt by others."""
+    """The first of two looks at whether the winner needs a change is spoilt by others."""
 
     class Spoilt(Machine):
         def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:

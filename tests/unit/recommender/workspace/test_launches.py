@@ -1,4 +1,4 @@
-"""What a measured start sets is judged as what runs is."""
+"""Settings of a measured start are judged like those of a running launch."""
 
 from pathlib import Path
 from typing import Any

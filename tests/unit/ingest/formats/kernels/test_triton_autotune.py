@@ -1,4 +1,4 @@
-"""What Triton's autotuner and PyTorch's compiler keep of their tuning."""
+"""Records of Triton's autotuner and PyTorch's compiler."""
 
 import json
 from pathlib import Path

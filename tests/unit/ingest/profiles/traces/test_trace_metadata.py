@@ -1,4 +1,4 @@
-"""What stands beside the events of a trace: groups, versions, variables; nothing that cannot be."""
+"""Metadata beside the events of a trace: groups, versions, variables; nothing that cannot be."""
 
 from ingest.profiles.traces.trace_metadata import TraceMetadata
 

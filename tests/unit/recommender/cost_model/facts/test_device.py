@@ -1,4 +1,4 @@
-"""What a device is by its facts, and what stands in where one is missing."""
+"""A device by its facts, and substitutes for missing ones."""
 
 import math
 

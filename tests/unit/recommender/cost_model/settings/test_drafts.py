@@ -1,4 +1,4 @@
-"""How tokens are drafted."""
+"""Drafting of tokens."""
 
 import numpy as np
 import pytest

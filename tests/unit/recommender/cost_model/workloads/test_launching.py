@@ -1,4 +1,4 @@
-"""What the host launches: kernels, pieces and whole steps."""
+"""Launches by the host: kernels, pieces and whole steps."""
 
 from dataclasses import replace
 

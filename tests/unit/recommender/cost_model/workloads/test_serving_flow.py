@@ -1,4 +1,4 @@
-"""What the times of steps make of a load."""
+"""The flow of a load, from the times of steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a step of training holds, beside what documentation prints and what publications reckon."""
+"""Memory of a training step, beside the figures of documentation and of publications."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What cycles tell of the clock, and where they tell nothing."""
+"""Clock rates from cycles, and kernels whose cycles show none."""
 
 from dataclasses import replace
 from typing import Any

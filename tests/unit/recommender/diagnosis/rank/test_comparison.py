@@ -1,4 +1,4 @@
-"""What became worse since an earlier run: more kernels, or the same that something holds up."""
+"""Regressions since an earlier run: more kernels, or the same held up by something."""
 
 import json
 from dataclasses import replace

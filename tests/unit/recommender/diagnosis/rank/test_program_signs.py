@@ -1,4 +1,4 @@
-"""What a program has switched on shows in the names of its calls and kernels."""
+"""Settings that show in the names of a program's calls and kernels."""
 
 from collections.abc import Sequence
 

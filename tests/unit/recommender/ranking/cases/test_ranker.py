@@ -109,7 +109,7 @@ def by(source: str, rows: list[Trial]) -> list[Trial]:
 
 
 def weights(ranking: Ranking) -> dict[str, float]:
-    """Of the table of each device."""
+    """Weights of the tables, by device."""
     sources = (source.problem.hardware for source in ranking.evidence.sources)
     return dict(zip(sources, ranking.scores.weights.tolist(), strict=True))
 
@@ -130,7 +130,7 @@ def test_a_source_of_low_trust_does_not_lead_past_a_trusted_one(tmp_path: Path) 
 
 @pytest.mark.long
 def test_low_trust_moves_fewer_answers(tmp_path: Path) -> None:
-    """Of 24 fixed honest tables, a contrary table of low trust turns fewer than one of medium trust."""
+    """A contrary table of low trust turns fewer of 24 fixed honest tables than one of medium trust."""
     honest = [table(1.0, 1.0 + place / 10) for place in range(24)]
     turned = dict.fromkeys((Trust.LOW, Trust.MEDIUM), 0)
     for trust in turned:

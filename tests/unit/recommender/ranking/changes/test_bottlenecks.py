@@ -1,4 +1,4 @@
-"""How near a strategy is to what was observed, and what can be won at most."""
+"""Nearness of a strategy to the observed bottlenecks, and the ceiling of all gains."""
 
 import math
 

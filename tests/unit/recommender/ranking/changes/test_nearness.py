@@ -1,4 +1,4 @@
-"""How circumstances set effects apart."""
+"""Circumstances that set effects apart."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a strategy gains here: the laws of the posterior."""
+"""The gain of a strategy here: the laws of the posterior."""
 
 import itertools
 import math

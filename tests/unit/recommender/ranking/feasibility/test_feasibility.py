@@ -1,4 +1,4 @@
-"""What cannot run is refused with its rule and its source; what cannot be known is not."""
+"""Impossible configurations are refused with rule and source; those that cannot be judged are not."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether a server starts as it is told: laws over models, shares, lengths and engines."""
+"""The start of a server as its settings have it: laws over models, shares, lengths and engines."""
 
 import itertools
 from dataclasses import replace

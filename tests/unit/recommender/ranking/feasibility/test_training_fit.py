@@ -1,4 +1,4 @@
-"""Whether training fits as it is told."""
+"""The fit of training as the question has it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a start takes of the measured run of its layout."""
+"""Settings that a start takes from the measured run of its layout."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What orders changes that nobody has measured: the share of the step that they act on."""
+"""The order of changes that nobody has measured: the share of the step that they act on."""
 
 from dataclasses import replace
 

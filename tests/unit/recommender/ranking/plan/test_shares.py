@@ -1,4 +1,4 @@
-"""How many recipes do what a strategy does."""
+"""Shares of recipes that set the same as a strategy."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the price of a layout assumes, as flags."""
+"""Assumptions of a layout's price, as flags."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is gathered while starts are found."""
+"""The draft that is gathered while starts are found."""
 
 import pytest
 

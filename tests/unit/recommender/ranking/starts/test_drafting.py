@@ -25,7 +25,7 @@ def vllm(value: str, of: str = "large") -> AgreedSetting:
 
 
 def keys(kept: list[AgreedSetting], *, has_draft: bool | None = None) -> set[str]:
-    """What is left of some settings for the model ``small``."""
+    """Keys of the settings that are left for the model ``small``."""
     about = situation()
     about = replace(about, model=replace(about.model, has_draft=has_draft))
     settings, refused = drafted_whole(kept, about)

@@ -233,7 +233,7 @@ def test_an_engine_without_a_release_is_its_newest_and_vllm_on_ascend_is_its_plu
 
 
 def test_layouts_are_compared_at_one_load(shipped: Workspace) -> None:
-    """What recipes let in at once is shared out over the engines of each layout."""
+    """The requests that recipes let in at once are shared out over the engines of each layout."""
     found = starts(shipped, model="qwen3-235b-a22b", hardware="atlas-800t-a3", count=16)
     at_once = {
         int(str(item.value)) * (start.layout.dp if start.layout else 1)

@@ -1,4 +1,4 @@
-"""What is written for a layout takes no more memory than there is."""
+"""The settings written for a layout take no more memory than there is."""
 
 from typing import Any
 

@@ -27,7 +27,7 @@ SETTINGS = [
 
 
 def only(item: AgreedSetting, **facts: object) -> tuple[str, str]:
-    """What is kept of one setting, and the fact that refuses it."""
+    """The key that is kept of one setting, and the fact that refuses it."""
     about = situation(**facts)  # type: ignore[arg-type]
     kept, refused = screen(about).sift([item])
     return (kept[0].key if kept else "", refused[0].fact if refused else "")

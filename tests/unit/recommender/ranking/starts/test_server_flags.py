@@ -1,4 +1,4 @@
-"""What servers find each other by, and what a role says of its caches."""
+"""Addresses by which servers find each other, and a role's settings of its caches."""
 
 from typing import Any
 

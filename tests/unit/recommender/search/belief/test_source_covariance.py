@@ -1,4 +1,4 @@
-"""What sources are unsure of."""
+"""Doubt of sources."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What similar problems foretell."""
+"""Predictions from similar problems."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What failures teach."""
+"""Lessons from failures."""
 
 import numpy as np
 

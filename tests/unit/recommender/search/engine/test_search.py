@@ -62,7 +62,7 @@ def cold_evaluations(shift: float) -> tuple[Evaluation, ...]:
 
 @cache
 def cold_start(seed: int) -> int:
-    """How many evaluations a search without a source takes to the best."""
+    """Number of evaluations that a search without a source takes to the best."""
     return first_within(told(Search(space=SPACE, objectives=(TIME,), seed=seed), 60, until=1.1))
 
 

@@ -1,4 +1,4 @@
-"""What was told, by configuration."""
+"""Evaluations, by configuration."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a database that is away says, and whether it is worth trying again; without a server."""
+"""Faults of a database that is away, and those worth trying again; without a server."""
 
 import sqlite3
 import threading

@@ -1,4 +1,4 @@
-"""What workers that share a search owe each other: each kind of storage, and PostgreSQL where it matters."""
+"""Workers that share a search: each kind of storage, and PostgreSQL where it matters."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""What the cost model knows to fail is exactly what it fails, and nothing else is left out."""
+"""The rule leaves out exactly the configurations that fail in the cost model."""
 
 import threading
 from pathlib import Path
