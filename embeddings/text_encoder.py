@@ -40,7 +40,7 @@ EXPORT_SHA256 = {
     "model.bin": "95e5b362e6b8aafce4f84d6e32c94e4c299292ddcc43400f301607c19b52413b",
     "model.onnx": "7ec7f3c65f88def23e32006e201a57ae1ea232d37a8809781e727be2f1e9a9e6",
 }
-"""Of the files that :data:`EXPORT_MADE_WITH` makes of these weights: the same each time."""
+"""Digests of the files that :data:`EXPORT_MADE_WITH` makes of these weights: the same each time."""
 MAX_TOKENS = 256
 """Its ``max_seq_length``: longer texts are cut there."""
 DIMENSION = 384

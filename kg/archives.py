@@ -24,11 +24,11 @@ MAXIMUM_EXPANSION = 250
 """Times by which gzip may grow when unpacked, beyond ``FREE_EXPANSION``. Real files grow 5 to 60 times."""
 FREE_EXPANSION = 256 << 20
 HEADER_BYTES = 1 << 20
-"""What the headers between two members of a tar file may take; a real one takes 1,536."""
+"""Most bytes of headers between two members of a tar file; a real one takes 1,536."""
 MOST_DEPTH = 64
 """Folders in each other; a choice."""
 MOST_ARRAY_BYTES = 1 << 30
-"""Of all arrays of a file; ours take a hundredth of it."""
+"""Most bytes of all arrays of a file; ours take a hundredth of it."""
 
 _DAMAGE = (
     tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, gzip.BadGzipFile,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 PASSWORD = "s3cret-Of-The-Tests"  # noqa: S105  of a server that is thrown away
-"""Of the one user; long enough to be told from anything else when output is searched for it."""
+"""Password of the one user; long enough to be told from anything else when output is searched for it."""
 USER = "tuner"
 _NOBODY = 65534
 _ENOUGH_S = 60.0

@@ -24,7 +24,7 @@ QUESTION = "recommender.cost_model.question"
 SHORTEST = 5
 """Names of at most so many letters, such as ``dtype``, are words of other things too."""
 _PUT_TOGETHER = frozenset({"machine", "model_of"})
-"""What a question for the cost model is made with."""
+"""Functions that a question for the cost model is made with."""
 
 
 def modules_by_folder(sources: Iterable[SourceModule]) -> Counter[str]:

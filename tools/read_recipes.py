@@ -43,7 +43,7 @@ from tools.shipped_names import shipped_names
 
 TABLE = Path(__file__).with_name("recipe_places.yaml")
 MOST_BYTES, MOST_LETTERS = 1 << 20, 400
-"""Of a file that is read, and of a value that is kept."""
+"""Largest file that is read, and longest value that is kept."""
 _SOMEWHERE = re.compile(
     r"^[~./]|\b\d{1,3}(?:\.\d{1,3}){3}\b|://|^\$|/(data|mnt|home|workspace|path)/|\.(jsonl?|parquet|py|txt)$"
 )
@@ -51,7 +51,7 @@ _ABSENT = re.compile(
     r"^<|^[0-9a-f]{40}$|your|\$|\0|path[_/-]?to|^model$|^weights$|ckpt|checkpoint", re.IGNORECASE
 )
 _BUILDER = re.compile(r"\.(?:q?lora_|dora_)?(\w+)$")
-"""Of torchtune: the function that makes a model, by the name of which it is told."""
+"""Function that makes a model in torchtune, by the name of which it is known."""
 
 
 class Checkout:

@@ -59,7 +59,7 @@ GROUPS: dict[str, Callable[[Recipe], str]] = {
     "framework": lambda item: item.framework,
     "hardware_node": lambda item: item.hardware,
 }
-"""What may be withheld at once: the columns of recipes.jsonl, and the same of a shipped recipe."""
+"""Groups that may be withheld at once: columns of recipes.jsonl, and the same of a shipped recipe."""
 
 
 @dataclass(slots=True)

@@ -48,14 +48,14 @@ WORDS = {
     "super-node": r"fabric_mem|superpod",
     "quantisation": r"^quantization=",
 }  # fmt: skip
-"""What names of settings say of the part they configure."""
+"""Names of settings, by the part that they configure."""
 SERVED = ("ascend-910b3", "ascend-910c", "ascend-310p3", "h100-sxm", "a100-sxm-80gb")
 CHIPS = {
     "ascend-310p3": {"bfloat16", "fp8", "super-node"},
     "ascend-910b3": {"fp8", "super-node"},
     "ascend-910c": {"fp8"},
 }
-"""What chips lack."""
+"""Features that chips lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

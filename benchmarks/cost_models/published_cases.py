@@ -75,7 +75,7 @@ DEVICES: Mapping[str, Mapping[str, dict[str, str]]] = {
         "AMD MI250": {"name": "MI210", "links": "instinct-mi250"},
     }
 }
-"""What a name of a publication means: the A100 of Argonne are those of Polaris (docs.alcf.anl.gov/polaris). A die of an
+"""Meaning of a publication's names: Argonne's A100 are those of Polaris (docs.alcf.anl.gov/polaris). A die of an
 MI250 is that of an MI210, with the links of the module."""
 DIES: Mapping[str, Mapping[str, int]] = {"argonne-lcf/LLM-Inference-Bench": {"AMD MI250": 2}}
 """Dies of what a publication counts, where software sees each as a device: tensor splits of up to 8 ran on its server of

@@ -24,7 +24,7 @@ from recommender.cost_model.settings.plans import CHOICES, TRAINING
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 
 RESERVED = {False: 1.045, True: 1.21}
-"""What PyTorch's allocator reserves over the most that is allocated, without and with recomputation: medians of 18 and
+"""Memory that PyTorch's allocator reserves over the peak, without and with recomputation: medians of 18 and
 9 runs on an H100 (1.02 to 1.15, 1.12 to 1.28; own_gpu.py)."""
 PEAKS = Path(__file__).with_name("training_peaks.csv")
 

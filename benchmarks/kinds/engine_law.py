@@ -14,15 +14,15 @@ from tools.oracle.facts import facts
 from tools.oracle.judge import judge
 
 _FILLED = {"SERVER_RANK": "0"}
-"""What a user fills in, as a parser takes it."""
+"""Values that a user fills in, as a parser accepts them."""
 _UNNAMED = tuple(f"{flag} is unset" for flag in SIZES.values())
-"""What is refused where the model's own sizes are not among the flags: those stay the user's."""
+"""Complaints where the model's own sizes are not among the flags: those stay the user's."""
 
 
 _HERE_DOCUMENT = re.compile(r"^cat > \S+ <<'EOF'\n.*?^EOF$", re.MULTILINE | re.DOTALL)
 """A file that a start writes before its command."""
 _NEEDED = re.compile(r"needs (--[\w-]+), which the script has to set")
-"""What an answer says that a trainer's own script must hold beside the start."""
+"""Note of an answer about a flag that a trainer's own script must hold beside the start."""
 _FIELD = re.compile(r"^(\S+: )?[a-z][\w.\[\]-]*=.*$", re.MULTILINE)
 """A field of a file that a command is not told."""
 

@@ -344,7 +344,7 @@ def _own_names(reply: Reply) -> set[str]:
 
 
 _ALWAYS = {"--enable-chunked-prefill": "0.11.0"}
-"""What vLLM does for every model that writes text since a release (is_chunked_prefill_supported, vllm/config/model.py)."""
+"""Flags that vLLM sets for every text model since a release (is_chunked_prefill_supported)."""
 
 
 _READS_ALONE = re.compile(r"(?i)rerank|embed|reward|classif")

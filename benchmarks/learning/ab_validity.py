@@ -104,7 +104,7 @@ def upper(count: int, of: int) -> float:
 
 
 def watched_t(d: NDArray[np.float64], alpha: float) -> NDArray[np.bool_]:
-    """Whether the paired t test ever says so, looked at after each pair from the fifth."""
+    """Mask of tests in which the paired t test, looked at after each pair from the fifth, sees a change."""
     from scipy.stats import t
 
     n = np.arange(1, d.shape[1] + 1)

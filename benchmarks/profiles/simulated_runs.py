@@ -58,7 +58,7 @@ LEFT_OUT = Chip("Ascend 910B4", 20, 1500.0)
 
 
 LINK_GB_S, PACKET_MB, PACKET_FIXED_US = 20.0, 16.777216, 15.0
-"""Of every link: its rate, its largest packet and what a packet costs beside."""
+"""Rate, largest packet and fixed cost of a packet of every link."""
 
 
 @dataclass

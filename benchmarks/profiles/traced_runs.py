@@ -45,7 +45,7 @@ BATCH_NORM_BACK = "void at::native::batch_norm_backward_kernel<c10::BFloat16, c1
 Kernel = tuple[str, float]
 """Name and time of a kernel, microseconds."""
 Hook = Callable[["Run", int, str], None]
-"""What happens at a place of a step: ``begin``, ``forward``, ``layer``, ``back``, ``backward``, ``end``."""
+"""Action at a place of a step: ``begin``, ``forward``, ``layer``, ``back``, ``backward``, ``end``."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ NEEDS = {
 """Packages by method."""
 
 FAMILIES = ("optuna_tpe", "optuna_gp", "smac", "kernel_tuner")
-"""What ``--external`` adds, by the beginning of its methods' names."""
+"""Methods that ``--external`` adds, by the beginning of their names."""
 
 
 def missing(method: str) -> list[str]:

@@ -42,7 +42,7 @@ SIMILARITY = {
     "kernel left out": 0.4,
     "estimate": 0.4,
 }
-"""What a source is trusted before anything is measured; a choice, as in ``benchmarks.searches.warm_start``."""
+"""Trust in a source before anything is measured; a choice, as in ``benchmarks.searches.warm_start``."""
 
 
 def sources(kind: str, space: Space, spaces: Sequence[Space], hidden: frozenset[str]) -> list[Space]:

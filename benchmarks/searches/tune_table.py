@@ -40,7 +40,7 @@ SPACE: dict[str, tuple[str, ...]] = {
 }
 START: Cell = ("2", "off", "true", "true")
 DEFAULTS: Mapping[str, str] = {"-ub": "64", "-fa": "on"}
-"""What the server does without a flag: 512 tokens at a time, of which ``-b 64`` leaves 64, and ``auto``, which is on."""
+"""Defaults of the server: 512 tokens at a time, of which ``-b 64`` leaves 64, and ``auto``, which is on."""
 NEAR = 0.95
 SCRIPT = "llama-server -m tiny.gguf -c 4096 -np 4 -b 64 -t 1 -ub 2 -fa off --no-cont-batching --no-repack\n"
 ROUNDS = 4

@@ -54,11 +54,11 @@ SIMILARITY = {
     Distance.SAME_VENDOR: 0.8,
     Distance.OTHER_VENDOR: 0.4,
 }
-"""What a device is trusted before anything is measured, from its place in the hardware tree; a choice."""
+"""Trust in a device before anything is measured, from its place in the hardware tree; a choice."""
 
 
 NEAR = (Distance.SAME_DEVICE, Distance.SIBLING, Distance.SAME_ARCHITECTURE)
-"""What ``--sources far`` withholds."""
+"""Distances that ``--sources far`` withholds."""
 
 
 # --- sources

@@ -27,7 +27,7 @@ from recommender.space.space import SearchSpace
 VARIANTS = ("apart", "tied", "coupled")
 TIED = "block_size_x"
 SLOWER = 1.2
-"""What launching otherwise costs where kernels are coupled; a choice that moves the optimum."""
+"""Factor of launching otherwise where kernels are coupled; a choice that moves the optimum."""
 _DRAWN = 20_000
 """Random configurations that stand for the whole product in random search's expectation."""
 

@@ -25,7 +25,7 @@ _TITLES = {
     "takes": "other values",
     "added": "new, with its default",
 }
-"""What is said above each kind of change."""
+"""Headings of the kinds of change."""
 _IN_SHORT = {"renamed": 24, "removed": 8, "default": 8, "takes": 0, "added": 0}
 """Changes of each kind that a short list names; a choice."""
 _PLACES = ("flag", "json", "yaml", "code", "env")

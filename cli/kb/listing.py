@@ -125,7 +125,7 @@ _WHOSE = {
     Purpose.TRAINING: "says what is learned, and how",
     Purpose.SITE: "belongs to the site: names, paths, logs, waiting times",
 }
-"""What is said of a setting that is none of tuning."""
+"""Descriptions of settings that are not for tuning."""
 
 
 def show_settings(software: str, labels: Mapping[str, str], *, as_json: bool) -> None:

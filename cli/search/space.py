@@ -52,7 +52,7 @@ _READ = {
     "--kernel": {"hardware", "shape", "precision", "form", "block", "spills", "bound_from"},
     "a search file": {"known", "left_out", "bound_from"},
 }
-"""What a space is made from, and the options that it reads beside itself."""
+"""Sources that a space is made from, and the further options that each reads."""
 
 
 def space(

@@ -61,7 +61,7 @@ _FORMS = {
     "asked": r"(?!tunegraph )[\w./-]+",
     "hardware": r"(?!all |an? |each |the )[^;]+?",
 }
-"""What stands in a place of a template, where it is no text without a semicolon."""
+"""Forms of the places of a template, other than a text without a semicolon."""
 
 _state = {"language": "en"}
 _terms: dict[str, str] = {}

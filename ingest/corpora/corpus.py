@@ -15,7 +15,7 @@ from kg.web import is_safe
 
 SHIPPED = "corpora/public.yaml"
 MAXIMUM_BYTES = 1 << 30
-"""What one corpus may take on the disk; the largest of the catalogue takes a tenth."""
+"""Most bytes of one corpus on the disk; the largest of the catalogue takes a tenth."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

@@ -16,9 +16,9 @@ Connect 2025, the talk that the source ``hc-2025-gizmochina`` of ``data/hardware
 MOST = 2.0**63
 """Beyond every number of a question: that of an integer of 64 bits."""
 MOST_ENTRIES = 500
-"""Of a table or list of a question: more than any program has settings; each costs time. A choice."""
+"""Most entries of a table or list of a question, beyond the settings of any program. A choice."""
 _OUR_OWN = frozenset({"notes", "origins"})
-"""What readers of a launch say of it themselves."""
+"""Keys that readers of a launch add themselves."""
 LONGEST_NAME = 1_000
 """Characters of a name or the path of a model; a choice."""
 LEFT_TO_THE_PROGRAM = -1

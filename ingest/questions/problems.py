@@ -44,7 +44,7 @@ _FORMATS_ALIKE = {"w8a8": "int8", "float4": "nvfp4", "fp4": "nvfp4", "int4": "w4
 """Formats of weights that two words name."""
 _SERVED_IN = frozenset({"fp8", "int8"})
 _FOUR_BIT = frozenset({"int4", "awq", "gptq"})
-"""What people call weights of four bits that are multiplied in 16."""
+"""Names for weights of four bits that are multiplied in 16."""
 
 
 class Resolver(Protocol):

@@ -16,7 +16,7 @@ from kg.nouns.values import Settings, digest
 LEAST_TIMED = 8
 """Values of a table from which its best can stand apart from all others."""
 NO_RUN = 10.0
-"""How many times better than the next such a best is taken for a run that did nothing; a choice: no setting
+"""Ratio to the next best from which a best counts as a run that did nothing; a choice: no setting
 wins so much over all others."""
 
 

@@ -17,7 +17,7 @@ from kg.nouns.setting import VALUE_TYPES, SettingPlace
 from kg.nouns.values import load_json
 
 _SAID = ("type", "choices", "low", "high", "unit", "default", "since", "removed", "replaced_by", "open")
-"""What an entry may say otherwise than the shipped one."""
+"""Fields in which an entry may differ from the shipped one."""
 _PLACES = [place.value for place in SettingPlace]
 _KINDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("aliases", (list,), "a list"),
@@ -25,9 +25,9 @@ _KINDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
     ("low", (float, int), "a number"),
     ("high", (float, int), "a number"),
 )
-"""What an entry holds by name."""
+"""Types of an entry's fields."""
 _NEW: Mapping[str, Any] = {"source": "{path}", "releases": [["main", "main"]], "beneath": {}, "settings": []}
-"""What stands for a program whose settings do not ship."""
+"""Registry of a program whose settings do not ship."""
 
 
 class OwnSettings:

@@ -25,7 +25,7 @@ VALUE_TYPES = ("bool", "int", "float", "str", "list", "object", "any")
 """Types of values; ``any`` where the program does not say, ``object`` for a JSON object."""
 
 PLAIN, OF_MODEL = "plain decoder", frozenset({"plain decoder", "text writer"})
-"""What a case asks of the model: to write text by attention alone, or at all."""
+"""Conditions of a case on the model: to write text by attention alone, or at all."""
 _TRUE = frozenset({"true", "1", "yes", "on", "y", "t"})
 _FALSE = frozenset({"false", "0", "no", "off", "n", "f"})
 _NONE = frozenset({"none", "null", ""})

@@ -20,7 +20,7 @@ DIGEST_LENGTH = 24
 
 
 MOST_DIGITS = 18
-"""Of a whole number: what fits 64 bits."""
+"""Most digits of a whole number: 64 bits hold it."""
 MOST_TOML = 20_000
 """Letters of a text in TOML: its reader takes a second for a key so long, four for one twice as long."""
 MOST_DEPTH = 64

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _BYTES = 16
 _MODULUS = 1 << 8 * _BYTES
 _LEVEL = 1
-"""Of zlib: level 6 takes four times as long for a fifth less."""
+"""Level of zlib: level 6 takes four times as long for a fifth less."""
 
 _PROBLEMS = "SELECT key, batch, id, task_id, hardware, count, operator, model, metric, better FROM problems"
 _TRUST = "SELECT source, batch, level FROM trust"

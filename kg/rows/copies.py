@@ -29,7 +29,7 @@ LEAST_WINNERS = 8
 LEAST_CHOICES = 4
 """Different choices among those: tables that name one default everywhere are no copies."""
 SHARE = 0.9
-"""Of what two devices share, the part that is the same if all was copied."""
+"""Least equal part, of the rows that two devices share, that shows a copied table."""
 SHARE_IN_PART = 0.25
 """The same if a part was copied. Measured tables of two devices agree in about one row of a thousand."""
 

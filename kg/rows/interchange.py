@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
 
 Sums = tuple[int, int, int]
-"""Of gains: how many, their sum, the sum of their squares."""
+"""Number of gains, their sum, and the sum of their squares."""
 
 _SUM_TERMS = (TG.SAMPLES, TG.SUM, TG.SUM_SQUARES)
-"""How many gains, their sum, and the sum of their squares."""
+"""Terms of the number of gains, their sum, and the sum of their squares."""
 _BATCH = f"{NAMESPACE}batch/"
 _SUMMED = frozenset({*_SUM_TERMS, TG.LAST_EVIDENCE, TG.RECENT_GAINS})
 

@@ -19,7 +19,7 @@ VERSION = 3
 """SQLite's user_version: of ``tables.sql`` and ``batches.sql`` in ``data/trials``."""
 
 PATIENCE_S = 5.0
-"""How long to wait for another writer; there is none where the writer lock is kept."""
+"""Wait for another writer; there is none where the writer lock is kept."""
 
 
 class TrialsFile:

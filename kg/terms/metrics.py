@@ -81,7 +81,7 @@ def metrics_of_same_gain(metric: str, kind: WorkloadKind) -> frozenset[str]:
 
 
 TIMES_OF_A_KERNEL = frozenset({"kernel_time", "run_time", "latency"})
-"""What a table of one kernel calls its time: a faster configuration is faster in each."""
+"""Names of the time in a table of one kernel: a faster configuration is faster in each."""
 
 OPERATOR_TIME = "operator_time"
 """A gain in the time of one operator, which is a gain of the step only by the operator's share."""
@@ -175,7 +175,7 @@ _WORDS: tuple[tuple[str, MetricWords], ...] = (
     (r"tpot|time[ _-]per[ _-](output[ _-])?token|inter[ _-]token[ _-]latency|\bitl\b", MetricWords("tpot")),
     (r"ttft|time[ _-]to[ _-](the[ _-])?first[ _-]token", MetricWords("ttft")),
 )
-"""How people describe the metrics of one request; its speed is one over the time of a token."""
+"""Words for the metrics of one request; its speed is one over the time of a token."""
 
 
 def metric_of_words(text: str) -> MetricWords | None:

@@ -34,9 +34,9 @@ class Part(StrEnum):
     DATE = "date"
     FORMAT = "format of the weights"
     PACKING = "packing"
-    """How the file is packed, and for what: it is the same network."""
+    """Packing of the file, and its purpose: it is the same network."""
     RUN = "run"
-    """What a launch does: it names no network."""
+    """Options of a launch: they name no network."""
 
 
 _FORMATS: Mapping[str, str] = MappingProxyType(

@@ -30,7 +30,7 @@ _PLATFORMS = {
     "amd": ("rocm",), "nvidia": ("cuda",), "huawei": ("npu", "ascend"), "google": ("tpu",),
     "aws": ("neuron",), "cambricon": ("camb",), "metax": ("maca",), "moore-threads": ("musa",),
 }  # fmt: skip
-"""What the engines call the devices below a name of the hardware; the first name counts."""
+"""Names of the engines for the devices below a name of the hardware; the first name counts."""
 
 
 def is_default(found: LookUp, value: Value, facts: Mapping[str, object]) -> bool:

@@ -116,7 +116,7 @@ _COUNTED = {
     }.items()
     for alias in aliases.split()
 }
-"""What a rate may count. ``samples_or_tokens`` is for a source that does not say which."""
+"""Units that a rate may count. ``samples_or_tokens`` is for a source that does not say which."""
 
 _PERIODS = {"s": 1, "sec": 1, "second": 1, "min": 60, "h": 3600, "hour": 3600}
 _DEVICES = {"device", "gpu", "npu", "card", "chip", "p", "accelerator", "tpu"}

@@ -51,7 +51,7 @@ SUFFIXES: Final[Mapping[str, str]] = {
 """File name ending to the name of its format."""
 
 _IN_MEMORY_BYTES = 16 << 20
-"""How much of an import is held in memory before it goes to a temporary file."""
+"""Bytes of an import that are held in memory before it goes to a temporary file."""
 
 
 def format_named(name: str) -> RdfFormat:

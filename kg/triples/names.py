@@ -41,7 +41,7 @@ _MOST_WORDS = 4
 _NEAREST = 5
 _MOST_SIZES = 12
 _OWN_MODEL = "its config.json tells its sizes: --config-json FILE; so does a launch script that states them"
-"""What to do about a model that the graph does not have."""
+"""Hint for a model that the graph does not have."""
 _OWN_HARDWARE = "tunegraph kb add hardware FILE adds its facts"
 _LIKE_IN_CHINESE = 0.45
 """Similarity from which on a Chinese name is offered for another: two letters of four or five say much."""

@@ -70,7 +70,7 @@ HEADER: Final = (
     Triple(GRAPH, _term("owl:imports"), NamedNode(f"{NAMESPACE}ns/{VERSION}")),
     Triple(GRAPH, VERSION_INFO, Literal(str(VERSION))),
 )
-"""What an export says of itself: the vocabulary that it is written in."""
+"""Header of an export: the vocabulary that it is written in."""
 
 
 class Shared:

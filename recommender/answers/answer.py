@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MOST = {"not_here": 5, "refused": 3, "neighbours": 3, "further": 5}
 """Items of each list behind a decision that its short JSON keeps."""
 _BEHIND = ("refused", "neighbours")
-"""What a plan of a model does not rest on, or says again in what is not for here: -v has it."""
+"""Parts of a model's plan that it does not rest on, or repeats under what is not for here: -v shows them."""
 _OF_MODELS = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
 

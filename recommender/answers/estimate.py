@@ -157,7 +157,7 @@ ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingPro
         },
     }
 )
-"""What else a setting could be that was not stated."""
+"""Alternative values of settings that were not stated."""
 
 LEAST_MOVE = 0.01
 """Log throughput from which an assumption moved the answer."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recommender.space.space import SearchSpace
 
 LEAST, MOST = 1, 50
-"""How many recommendations may be asked for."""
+"""Bounds on the number of recommendations in a request."""
 
 SEPARATION = "prefill-decode-separation"
 """Strategy of engines that prefill and others that decode."""

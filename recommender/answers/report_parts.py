@@ -29,7 +29,7 @@ _WAYS: Mapping[str, tuple[str, str]] = {
     "experiment": ("an A/B test", "name an experiment of the workspace"),
     "green": ("a carbon plan", "tunegraph green plan ... --json > plan.json, and name that file"),
 }
-"""What each kind of part is called, and how it gets into a report."""
+"""Name of each kind of part, and the way in which it gets into a report."""
 
 _KEYS: Mapping[str, frozenset[str]] = {
     "answer": frozenset({"problem", "knowledge_version", "neighbours"}),
@@ -46,7 +46,7 @@ _LEFT_OUT: Mapping[str, frozenset[str]] = {
     "answer": frozenset({"refused", "neighbours"}),
     "diagnosis": frozenset({"looked_at", "ranks"}),
 }
-"""What a command prints and no section shows."""
+"""Keys of printed answers that no section of a report shows."""
 
 
 @singledispatch

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 SCHEMA_VERSION = 2
-"""Of all JSON output; raised when a key changes its meaning or goes away."""
+"""Version of all JSON output; raised when a key changes its meaning or goes away."""

@@ -43,21 +43,21 @@ with most recipes in data/recipes for Ascend; for GPUs the one that most rows of
 training benchmarks name. A choice, and said."""
 
 LIBRARY = "torch"
-"""What most frameworks run on: it is the framework only where none that runs on it is usual."""
+"""The library below most frameworks: it is the framework only where none that runs on it is usual."""
 
 _OF_DIFFUSION = {"huawei": "mindspeed-mm"}
-"""What trains models that denoise by vendor, where that is a program of its own."""
+"""Trainers of diffusion models by vendor, where that is a program of its own."""
 _OF_ADAPTERS = "llama-factory"
-"""What trains adapters where the usual program has no setting for them: of the programs whose default they
+"""Trainer of adapters where the usual program has no setting for them: of the programs whose default they
 are, the one with most official recipes. A choice, and said."""
 _OF_REWARDS = "verl"
-"""What samples answers and trains on their rewards: of such programs the one with most official recipes, on
+"""Trainer on rewards of sampled answers: of such programs the one with most official recipes, on
 GPUs and on Ascend. A choice, and said."""
 POOLED = frozenset({"embedding", "reranking"})
 """Tasks of encoders that the servers of language models serve too: supported models of vLLM and vLLM Ascend,
 pooling."""
 ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}
-"""What runs on Ascend in the place of a program."""
+"""Programs that replace others on Ascend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

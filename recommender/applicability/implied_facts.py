@@ -28,7 +28,7 @@ _DRAFTS = frozenset(
 """Settings of vLLM and SGLang that switch drafting on."""
 
 _METHODS = {"nextn": "mtp", "deepseek_mtp": "mtp", "qwen3_next_mtp": "mtp", "draft_model": "model"}
-"""What the programs call drafts by the model's own layers, or by another model."""
+"""Names that programs give to drafts by the model's own layers, or by another model."""
 
 _DETERMINISM = frozenset(
     {"hccl_deterministic", "lccl_deterministic", "use_deterministic_algorithms", "deterministic_mode"}

@@ -27,7 +27,7 @@ from recommender.calibration.monotone import MonotoneModel
 logger = logging.getLogger(__name__)
 
 PAIR = ("distance", "another task", *(f"{d.name.lower()} or farther" for d in Distance if d))
-"""What the cost of a pair of problems is told by."""
+"""Features that predict the cost of a pair of problems."""
 
 PARTS = 5
 """Parts that devices are dealt to by name: weights are learned without each, for questions about it."""

@@ -45,7 +45,7 @@ class TreeSize:
 
 
 size = TreeSize()
-"""Of all that is learned."""
+"""Size of all learned trees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ MOSTLY = 0.5
 
 
 BOUNDS = {"waiting for the host": "launch", "attention to earlier chunks": "compute"}
-"""What bounds the parts of a pass that are neither kernels with known traffic nor exchanges."""
+"""Bounds of the parts of a pass that are neither kernels with known traffic nor exchanges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

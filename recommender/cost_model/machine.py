@@ -73,7 +73,7 @@ NETWORK_FACTS = frozenset({"network_bandwidth_bytes_per_s", "measured_network_ba
 """Facts of which one is enough to price an exchange between servers."""
 
 TOLD_FACTS = frozenset({"network_bandwidth_bytes_per_s"})
-"""What a question may tell of its own network, each way for each device: it goes before what is known."""
+"""Facts of its own network that a question may state, each way for each device: they override known ones."""
 
 
 def told_facts(stated: Mapping[str, object]) -> dict[str, float | str]:

@@ -24,7 +24,7 @@ _SHORTEST = 4
 _RARE = 64
 """Part of the lines of a batch in which a word may stand by which things are looked for."""
 _END, _BETWEEN = b"\x01", b" \x01 "
-"""What stands between the words of two lines: no word holds it."""
+"""Separator between the words of two lines, which no word holds."""
 _MOST_WORDS = 1 << 17
 """Words of lines that are remembered; ids of a log are without end."""
 _WORDS = bytes(

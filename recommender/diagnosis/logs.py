@@ -40,7 +40,7 @@ _SAYS_ERROR = re.compile(
     r"fatal: (?<!\wfatal: )|E\d{4} \d\d:(?<!\wE\d{4} \d\d:)|panic:(?<!\wpanic:)|Failed\b(?<!\wFailed)|"
     r"failed\b(?<!\wfailed)|Aborted\b(?<!\wAborted)|Segmentation fault|core dumped"
 )
-"""What a program says of itself when something went wrong."""
+"""Error texts that programs write about themselves."""
 _PARTS = (
     "error",
     "exception",
@@ -57,11 +57,11 @@ _PARTS = (
 _BEGINS = re.compile(
     r"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
 )
-"""How a line of a log begins, other than one that goes on with a message."""
+"""Beginnings of a log line that does not continue a message."""
 _SIZE = re.compile(r"\b(?=\w*(?:BLOCK|block_?size))(\w++)\s*+[=:]{1,2}\s*+(\d++)\b")
 """A size of a block as a program prints it."""
 _BLOCK, _FRAME_BYTES = b"block", b'File "'
-"""What lines hold that tell a size of a block, or a frame of a traceback."""
+"""Texts of lines that state the size of a block, or a frame of a traceback."""
 _FRAME = re.compile(r'File "[^"]+", line \d+, in (\w+)')
 _SAYS_NONE = re.compile(r"\b(?:INFO|DEBUG|(?<!NCCL )WARN(?:ING)?)\b")
 """A line that is no error; NCCL and RCCL have no graver word than their warning."""

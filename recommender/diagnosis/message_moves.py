@@ -49,11 +49,11 @@ _THEN = re.compile(
     r"(?:=|\s+(?:to|as|=)\s+|\s+)[`'\"]?(?P<value>-?\d[\w.]*|[Tt]rue|[Ff]alse|None|[a-z][\w./-]*)?"
 )
 _IS_CUT = re.compile(r"[(\[]\s*$")
-"""What stands before the last number of a line that ends inside of it."""
+"""Text before the last number of a line that is cut off inside it."""
 _SMALLER = re.compile(r"(?i)^\W{0,3}\s*(?:to )?(?:an? )?(?:smaller|lower)")
 _LARGER = re.compile(r"(?i)^\W{0,3}\s*(?:to )?(?:an? )?(?:larger|higher|bigger|greater)")
 _HEAD = re.compile(r"\b\w*(?:Error|Exception|error)\b: |\] |\b(?:ERROR|CRITICAL|FATAL)\b:? ")
-"""What ends the head of a line: its logger, its exception."""
+"""End of the head of a line: its logger, its exception."""
 _END = re.compile(r"[.;!?]\s+[A-Z]|\bor\b(?= \w+ing\b)")
 
 

@@ -25,7 +25,7 @@ _GIVEN = re.compile(r"(?<![\w.])['\"]?([\w.]++)['\"]?\s*+[=:]\s*+('[^']*+'|\"[^\
 _FLAG = re.compile(r"(?<!\S)--([A-Za-z][\w.-]*+)[=\s]\s*+('[^']*+'|\"[^\"]*+\"|-?[^\s-]\S*+)")
 REQUESTS = "requests at once"
 _LEAST_GAIN = 1.05
-"""What a move brings at least to be told: less is 1.0 on the screen."""
+"""Least gain of a move that is reported: less is 1.0 on the screen."""
 _LEAST_FLAGS = 2
 """Flags of a command: an advice names one."""
 _GIB = {

@@ -57,7 +57,7 @@ _LEAST_SAMPLES = 2
 _MOST = 1e18
 """Numbers that statistics may tell: others are none of a server."""
 _SHARES = frozenset({"kv_share", "prefix_hit_share", "accepted_tokens"})
-"""What engines behind one page do not add up to."""
+"""Shares, which do not add up over the engines behind one page."""
 Sample = dict[str, float]
 
 

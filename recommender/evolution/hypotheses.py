@@ -16,7 +16,7 @@ from kg.nouns.gain import Gain, normal_share, rounded_factor
 from kg.nouns.knowledge import Strategy
 
 RECOMBINATION, TRANSFER, BETWEEN = "recombination", "transfer", "between values"
-"""How a hypothesis was made."""
+"""Origins of a hypothesis."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

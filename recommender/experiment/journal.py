@@ -32,7 +32,7 @@ MARK = ".mark"
 """Ending of the file beside a log that holds the log's length in bytes; it may be older, and never newer."""
 
 _CHECK = b',"check":'
-"""What stands before the CRC-32 of a line, at its end."""
+"""Text before the CRC-32 at the end of a line."""
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
 
 

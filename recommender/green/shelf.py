@@ -236,7 +236,7 @@ class GreenShelf:
 _DAMAGE = (
     OSError, ValueError, LookupError, TypeError, OverflowError, struct.error,
 )  # fmt: skip
-"""What reading and a header's own fields raise for a damaged file."""
+"""Errors that a damaged file raises, on reading or in the fields of its header."""
 
 
 def _as_table(series: IntensitySeries) -> IntensityTable:

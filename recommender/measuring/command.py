@@ -40,7 +40,7 @@ OUT_OF_MEMORY = re.compile(
     r"|ACL_ERROR_RT_MEMORY_ALLOCATION|EL0004|207001",
     re.IGNORECASE,
 )
-"""What programs say when memory runs out; the last two are Ascend's codes for it."""
+"""Messages of programs that run out of memory; the last two are Ascend's codes for it."""
 
 _UNRUNNABLE = {126: "cannot be executed", 127: "no such program"}
 

@@ -12,7 +12,7 @@ _SECONDS = 10.0
 """After which a command that tells a version is given up."""
 
 THIS_MACHINE, THIS_PROCESSOR = "this machine", "this processor"
-"""What is said for hardware where something is about what it runs on."""
+"""Names that stand for hardware where something is about the machine of this program."""
 
 
 def processor(cpuinfo: str | None = None) -> dict[str, str]:

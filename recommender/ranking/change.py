@@ -27,11 +27,11 @@ of the step hides it. A choice."""
 LEAST_SHOWN = 0.005
 """Log gain below which a change wins nothing: it is printed as 1.00x."""
 MEASURED = "measured here"
-"""How a configuration is known that was measured on the very question."""
+"""Tier of a configuration that was measured on the very question."""
 OF_ACCURACY = "accuracy"
 """Kind of what says how accurate a model is in the format of a change."""
 BASELINE = "the same without it"
-"""What a gain is against where nothing else is named."""
+"""Baseline of a gain where no other is named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ _LISTS = frozenset({"ModelConfig"})
 UNNAMED = "MODEL"
 """Stands in a command for a model whose files are not named."""
 COMMANDS = {name: command for name, (command, words) in pasted_after().items() if not words}
-"""What a start is pasted after; the flags of others go into their launch script."""
+"""Command that a start is appended to, by program; the flags of others go into their launch script."""
 OF_DIFFUSION = "--num-gpus"
 """Devices of SGLang's server of models that denoise, which has a command and flags of its own."""
 OVERRIDING = {name: both for name, both in pasted_after().items() if both[1]}

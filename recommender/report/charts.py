@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 20, 16, 44
 """Margins around the marks of a chart: labels of the axes stand in them."""
 
 BAR_WIDTH, BAR_HEIGHT = 200, 14
-"""Of a bar in a table: it is stretched to its cell."""
+"""Size of a bar in a table: it is stretched to its cell."""
 
 _LETTER = 6.6
 """Width of a letter of labels, on the average; measured on the page's font."""

@@ -97,7 +97,7 @@ def page(document: ReportDocument, *, language: str = "en") -> str:
 
 
 UNFIT = (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError)
-"""What goes wrong with content that was written by something else."""
+"""Errors raised by content that another program wrote."""
 
 
 def unfit(where: str, fault: Exception) -> InputError:

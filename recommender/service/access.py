@@ -28,9 +28,9 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 LEAST_TOKEN = 16
 """Characters of a token at least; 16 of hexadecimal are 64 bits. A choice."""
 MOST_BODY_BYTES = 1_000_000
-"""Of a question, as of a problem file."""
+"""Largest question, as of a problem file."""
 MOST_UPLOAD_BYTES = 64 << 20
-"""Of a profile."""
+"""Largest profile."""
 BODY_SECONDS = 30.0
 """For a question to arrive; a choice."""
 UPLOAD_SECONDS = 300.0

@@ -138,7 +138,7 @@ _POLICY = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-"""Of pages: nothing but what is in them."""
+"""Headers of pages: a browser loads nothing but their own content."""
 
 
 @dataclass(frozen=True, kw_only=True)

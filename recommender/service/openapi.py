@@ -25,7 +25,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys(
 )
 
 LAUNCH: dict[str, dict[str, Any]] = _SCHEMAS["launch"]
-"""What a question takes where it is asked of a launch script."""
+"""Schema of a question about a launch script."""
 
 
 def question(

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from recommender.workspace.workspace import Workspace
 
 MOST_UNPACKED_BYTES = 512 << 20
-"""Of all files of an archive; traces pack by a factor of eight or more. A choice."""
+"""Largest content of an archive; traces pack by a factor of eight or more. A choice."""
 MOST_FILES = 5_000
-"""Of an archive; a choice."""
+"""Most files of an archive; a choice."""
 _NAME = re.compile(r"[\w][\w.+-]{0,120}", re.ASCII)
 
 

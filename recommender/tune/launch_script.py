@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ingest.questions.launches.running import RunningSetting
 
 _OUTSIDE = frozenset({*CONTAINERS, "kubectl", "srun", "sbatch", "ssh"})
-"""What starts a server outside of the processes that are marked here."""
+"""Commands that start a server outside of the processes that are marked here."""
 _OWN_PLACE = re.compile(r"\$\{BASH_SOURCE(?:\[0\])?\}|\$BASH_SOURCE\b")
 _SHELL = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(\S+)")
 

@@ -33,7 +33,7 @@ _TICK_S = 0.05
 _ANSWER_S = 600.0
 """For one request of a load; a choice."""
 MOST_REQUESTS = 5000
-"""Of a probe: a client in Python sends no more in a second; a choice."""
+"""Most requests of a probe: a client in Python sends no more in a second; a choice."""
 
 
 class LoadKind(StrEnum):

@@ -31,7 +31,7 @@ _READY_S = 5.0
 _FREE_S = 20.0
 """For a port to be free again after its server has ended."""
 _WARM_S = 90.0
-"""Of warm-up at most: first requests compile on some devices. A choice."""
+"""Longest warm-up: first requests compile on some devices. A choice."""
 _WARM_ROUNDS = 6
 _SETTLED = 0.9
 """A round of warm-up that takes this part of the one before, or more, is the last."""

@@ -41,7 +41,7 @@ _LOSS = re.compile(
     re.IGNORECASE,
 )
 _TICK_S = 0.01
-"""How often the log is looked at, and more than the error of the time at which it was written. A choice."""
+"""Interval between looks at the log, and more than the error of its times of writing. A choice."""
 _SPAN_S = 20 * _TICK_S
 """Over which steps are timed at least, for an error of a twentieth; a choice: fast ones need more of them."""
 _DROP = 0.9

@@ -149,7 +149,7 @@ def read_document(path: Path) -> ReportDocument:
 
 
 PROGRAM = f"tunegraph {data.__version__}"
-"""What a report says that it was made by."""
+"""Program that a report names as its maker."""
 
 
 class PagesDesk(Desk):

@@ -17,7 +17,7 @@ _AXE = """async () => {
 }"""
 STEPS = 200
 READY = "body.js"
-"""What a page is once its script has unpacked the document."""
+"""Expression that is true once a page's script has unpacked the document."""
 _SLIDER = """steps => {
   const input = document.querySelector(".weights input");
   for (let i = 0; i < steps; i++) {

@@ -185,7 +185,7 @@ _OF_SENTENCES = (
 )
 """Words that names of columns, units and titles lack."""
 _FILLS = ("ZQ7", "7", "7 %", "7.0x")
-"""What stands in the places of a text: names, counts, shares, factors."""
+"""Values for the places of a text: names, counts, shares, factors."""
 _CODE = re.compile(r"SELECT|INSERT|PREFIX|CREATE |PRAGMA|DELETE FROM|UPDATE |\(\?|\\s|</|%\(|^\w+:\w+$")
 """Queries, patterns, pages, log lines and terms of the graph."""
 

@@ -10,7 +10,7 @@ from cli.app import app
 from cli.text.width import columns_of
 
 WITHOUT_EXAMPLE = {"tell", "worker", "plan", "calibrate"}
-"""What they take cannot be shown in one line."""
+"""Commands whose arguments cannot be shown in one line."""
 
 
 def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

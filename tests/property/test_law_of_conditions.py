@@ -15,7 +15,7 @@ RUNNING: dict[str, dict[str, Value]] = {
     "ep > 1": {"--ep-size": 8},
     '== "alltoall_seq"': {"--moe-token-dispatcher-type": "alltoall_seq"},
 }
-"""What runs where a condition of a strategy holds, by what the condition says."""
+"""Running settings under which a condition of a strategy holds, by the text of the condition."""
 
 
 def settings_of(strategy: Strategy) -> dict[str, Value]:

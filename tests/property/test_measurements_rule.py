@@ -29,9 +29,9 @@ TUNED: dict[str, dict[str, object]] = {
     "vllm-ascend": {"enforce_eager": True, "max_num_batched_tokens": 3072},
     "sglang": {"disable_cuda_graph": True, "chunked_prefill_size": 3072},
 }
-"""What a run may set beside its layout; each sets what it set, and nothing of the others."""
+"""Settings of a run beside its layout; each sets its own, and nothing of the others."""
 CALLED = {"vllm-ascend": ("vllm-ascend", "vllm")}
-"""What results call a program: vLLM's own benchmark speaks to the plugin as to vLLM."""
+"""Programs that results name: vLLM's own benchmark speaks to the plugin as to vLLM."""
 IN_THE_SUITE, IN_ALL = 16, 500
 TOGETHER = 50
 """Sets that one workspace holds: each set must be found among the others."""

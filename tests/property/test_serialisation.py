@@ -58,7 +58,7 @@ from kg.triples.tables.descriptions import TextDescriptions
 from kg.triples.vocabulary import NAMESPACE
 
 SHARED = (f"<{NAMESPACE}source/", f"<{NAMESPACE}parameter/")
-"""What stays when a noun goes, because others may point at it."""
+"""Nodes that stay when a noun goes, because others may point at them."""
 
 texts = st.text(max_size=12)
 words = st.text(min_size=1, max_size=12)

@@ -9,7 +9,7 @@ from typing import Any
 LETTERS = "a0 ._-=,:/\"'x\t\n(){}[]<>|*#%\\é中"
 """Characters that a repeat is tried with, where it takes them."""
 TAILS = ("", "\x01", "\n\x01", "!")
-"""What ends a text so that the rest of an expression fails on it."""
+"""Ends of a text on which the rest of an expression fails."""
 
 
 @dataclass(frozen=True, slots=True)

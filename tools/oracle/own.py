@@ -57,9 +57,9 @@ from accelerate.commands.launch import launch_command_parser
 parse = launch_command_parser().parse_args
 """,
 }
-"""How ``parse`` is made of a program's package."""
+"""Code that makes ``parse`` of a program's package."""
 _LATER = "conflicting settings: -"
-"""How the judge's complaints about a combination of flags begin."""
+"""Beginning of the judge's complaints about a combination of flags."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ TABLES = ROOT / "benchmarks" / "cost_models" / "scheduling"
 TABLE = TABLES / "vllm.csv"
 """The committed table of vLLM; that of SGLang lies beside it."""
 SEED = 1
-"""Of the committed tables."""
+"""Seed of the committed tables."""
 EACH = {"vllm": 50, "sglang": 20}
 """Loads of each kind in the committed tables."""
 ALONE = frozenset({"plain", "chunked", "preempting", "prefix"})

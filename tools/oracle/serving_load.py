@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 KINDS = ("plain", "chunked", "preempting", "drafts", "prefix", "engines", "lockstep")
-"""What a load is drawn for; ``engines`` are independent, ``lockstep`` ones share their experts."""
+"""Purposes of a drawn load; ``engines`` are independent, ``lockstep`` ones share their experts."""
 BLOCK = 16
 """Tokens of a block of the cache."""
 

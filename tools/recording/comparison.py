@@ -27,7 +27,7 @@ TEXT_MASKS: tuple[tuple[str, str], ...] = (
     (r"\b[0-9a-f]{12}\b", "<id>"),
     (r"^(\S*Batch +|batches: |triples: )\d+ *$", r"\1<batches>"),
 )
-"""What varies by nature in a line: a regular expression, and what stands for it.
+"""Texts that vary by nature in a line: a regular expression, and its replacement.
 
 A recording itself has names for paths (tree, Python, shared data, what is made on the way) and for its date.
 """

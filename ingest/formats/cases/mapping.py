@@ -29,7 +29,7 @@ from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
 MAPPING_FORMAT = "tunegraph-mapping"
 VERSION = 1
 SUFFIX = ".mapping.yaml"
-"""Of a mapping beside its table: ``runs.csv`` has ``runs.mapping.yaml``."""
+"""Suffix of a mapping beside its table: ``runs.csv`` has ``runs.mapping.yaml``."""
 
 _SECTIONS = ("task", "hardware", "shape", "config", "source", "status")
 _STATUSES = ("ok", "failed", "forbidden", "timeout", "oom", "not_measured")

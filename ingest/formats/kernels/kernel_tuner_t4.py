@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA_VERSION = "1.0.0"
-"""Of the schema of T4 that is read and written, ``schema/T4/1.0.0`` of Kernel Tuner 1.5."""
+"""Version of the schema of T4 that is read and written, ``schema/T4/1.0.0`` of Kernel Tuner 1.5."""
 
 
 def sniff(head: Head) -> bool:

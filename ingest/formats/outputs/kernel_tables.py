@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 _LONGEST = 1 << 16
 _DURATION = "Duration"
-"""What the details page of Nsight Compute calls the time of a kernel."""
+"""Name of a kernel's time on the details page of Nsight Compute."""
 _PREFIX = re.compile(r"^\s*(?:\[\d+\]:?\s*)?")
-"""What hipblaslt-bench prints before a header: the number of the device."""
+"""Text that hipblaslt-bench prints before a header: the number of the device."""
 _FORMAT = re.compile(r"(?P<name>\w+?)(?:_r)?(?::\w+)?")
 """``f16_r`` of ROCm and ``f16:column`` of CUTLASS."""
 _FORMATS = {

@@ -49,9 +49,9 @@ _MOST_NESTED = 3
 _MOST_INSIDE = 20_000
 """Commands of all texts that shells of a text run: one in a variable may be run often."""
 _MOST_LAUNCHES = 200
-"""Of a text, 2 ms each; a choice."""
+"""Most launches of a text, 2 ms each; a choice."""
 MOST_WORDS = 4_000
-"""Of a launch, and as many variables; ten times what any published one has."""
+"""Most words of a launch, and most variables; ten times those of any published one."""
 
 
 class LaunchForm(StrEnum):

@@ -37,7 +37,7 @@ _SETTINGS = ("parallel_config", "recompute_config", "runner_config")
 """Sections whose values are settings; those of ``model_config`` that are no sizes are not."""
 
 MOST_FACTOR = 100
-"""Of the width; what is above it, or no number, is a mistake."""
+"""Largest factor of the width; a larger one, or no number, is a mistake."""
 _PARALLEL = ("data_parallel", "model_parallel", "pipeline_stage", "context_parallel")
 
 

@@ -29,7 +29,7 @@ _ANY_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 _NAME = re.compile(r"\w[\w.-]*")
 
 _SECTIONS = ("fsdp_config.", "deepspeed_config.")
-"""Of accelerate's file: each of their keys is that of an option."""
+"""Sections of accelerate's file: each of their keys is that of an option."""
 
 Stated = tuple[str, str, SettingPlace]
 """A setting with its value and its place."""

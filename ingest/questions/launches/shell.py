@@ -23,7 +23,7 @@ _REDIRECTION = re.compile(r"\d*[<>]+&?\s*[^\s;|&]*")
 
 _MOST_STATEMENTS = 20_000
 _MOST_LETTERS = 100_000
-"""Of one word, and of what is searched for its end."""
+"""Most letters of one word, and of a text that is searched for its end."""
 _MOST_FILLED = 2_000_000
 """Letters and words that variables, arrays and environments bring in a script: doubling ends here."""
 _MOST_NESTED = 20

@@ -31,7 +31,7 @@ _BATCH = re.compile(r"^#SBATCH\s+(--[\w-]+|-[A-Za-z])(?:[= ]\s*)?(\S+)?", re.MUL
 _BATCH_NODES, _BATCH_EACH = ("-N", "--nodes"), ("--gpus-per-node", "--gres", "--gpus-per-task")
 _BATCH_ALL = ("--gpus", "-G")
 _DIGITS = 10
-"""Of no number of devices."""
+"""Numbers of this many digits count no devices."""
 
 
 def settings_among(environment: Mapping[str, str], used: frozenset[str], program: str) -> dict[str, object]:

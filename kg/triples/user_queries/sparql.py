@@ -21,7 +21,7 @@ _ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}
 engine's threads came near the limit by that alone, and about one query in twenty died on a busy machine."""
 
 _MEMORY_EXCEEDED = (-6, -9, -11)
-"""How a process ends that gets no more memory: Rust aborts, the kernel kills, or it faults."""
+"""Exit codes of a process that gets no more memory: Rust aborts, the kernel kills, or it faults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

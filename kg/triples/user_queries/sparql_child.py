@@ -30,7 +30,7 @@ _READS = {"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"}
 _PLACE = re.compile(r"(?:error )?at (?P<line>\d+):(?P<column>\d+):?\s*")
 
 _SENTENCE = re.compile(r"(?<![\w'\"])[A-Z][a-zA-Z]*(?: [A-Za-z]+){2,}")
-"""What is wrong in words, among the tokens that a parser would have taken."""
+"""The sentence among the tokens that a parser would have accepted."""
 _SHOWN = 30
 _LONGEST = 200
 

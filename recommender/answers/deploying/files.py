@@ -65,7 +65,7 @@ chmod 640 merged.json
 export MIES_CONFIG_JSON_PATH="$PWD/merged.json"
 exec "$MINDIE/bin/mindieservice_daemon"
 """
-"""What starts MindIE with settings over those of its installation, such as ports and certificates."""
+"""Script that starts MindIE with settings over those of its installation, such as ports and certificates."""
 
 
 _OF_TABLE = "ascend-dav-c220"
@@ -102,7 +102,7 @@ else:
 json.dump(found, sys.stdout, indent=2)
 PYTHON
 """
-"""What makes the table of ranks by which MindIE's servers find each other (MindIE, multi-node inference)."""
+"""Script that writes the table of ranks by which MindIE's servers find each other (multi-node inference)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ MOST_LINES = 5
 """Lines of one section at most: four sections and their headings stay within a screen of 24 lines."""
 
 MOST_LETTERS = 108
-"""Of a line at most; what is longer ends in an ellipsis, and stands whole among the details."""
+"""Longest line of the summary; a longer one ends in an ellipsis, and stands whole among the details."""
 
 _LIKE = 0.005
 """Log gains that differ by less are called equal: half a per cent is below the noise of any measurement."""

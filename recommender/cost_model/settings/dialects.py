@@ -27,7 +27,7 @@ OFF: Mapping[str, object] = MappingProxyType(
         "device_layers": SERVING["device_layers"],
     }
 )  # fmt: skip
-"""What a setting is without a strategy that turns it on."""
+"""Values of settings without a strategy that turns them on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ _HALF = frozenset({"bf16", "fp16"})
 _COUNTED = frozenset({"dp_attention", "world", "turns", "batch", "recompute_method"})
 """Facts that say how degrees are counted."""
 ADAPTED, LORA_RANK = "lora_target_modules", 16
-"""What says that MindSpeed-LLM trains adapters, and their rank where it is not stated (its ``--lora-r``)."""
+"""Setting by which MindSpeed-LLM trains adapters, and their rank if not stated (its ``--lora-r``)."""
 DRAFTED_BY_LAYER = 1
 """Tokens that layers for multi-token prediction draft where a command does not say: as many as there are
 layers (``n_predict`` of vLLM's ``SpeculativeConfig``), and published networks have one."""

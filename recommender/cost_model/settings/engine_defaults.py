@@ -33,7 +33,7 @@ def trainers() -> Mapping[str, Mapping[str, float | str]]:
 
 
 _BY_THE_HOST = frozenset({"optimizer", "parameters"})
-"""What DeepSpeed and FSDP keep with the host, which then updates it."""
+"""Offloads of DeepSpeed and FSDP with which the host updates the weights."""
 
 
 def host_note(engine: str, settings: Mapping[str, object]) -> str:

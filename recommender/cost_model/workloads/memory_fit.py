@@ -33,8 +33,8 @@ Floats = NDArray[np.float64]
 USABLE_MEMORY = 0.9
 """Share of the memory that a serving engine fills: vLLM's default of --gpu-memory-utilization."""
 TOLERANCE = 1.1
-"""Of 33 published runs whose devices and layout are stated, two need 1.00 and 1.08 of the capacity by this
-reckoning: what needs more than this much of it is not believed to run."""
+"""Largest need, over the capacity, that is believed to run: of 33 published runs with stated devices and
+layout, two need 1.00 and 1.08 by this reckoning."""
 
 
 def memory_bytes(

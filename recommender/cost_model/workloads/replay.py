@@ -26,7 +26,7 @@ LEAST_MEASURED = 32
 MEASURED_AT_A_RATE = 128
 """The same of all engines where requests come at random. A choice."""
 LEAST_TOKENS = 1e-6
-"""What is less is an error of rounding."""
+"""Smaller counts are errors of rounding."""
 EVENTS = 8
 """Steps, or rows of alike ones, for each request at most: a guard."""
 SCATTER = 0.5

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 LEAST_S = 1e-9
-"""Of a pass that costs a step nothing: what prefills it is read and launched for the decode step anyway."""
+"""Least time of a pass that costs a step nothing: its prefill is launched with the decode step anyway."""
 MOST_REPLAYED, MOST_USERS, MOST_IN_STEP = 256, 1024, 8
 """Configurations that are replayed, those with most throughput, their users, engines in step: a choice."""
 MOST_TURNS = 4096

@@ -55,7 +55,7 @@ other mark. Wrong, too low, for an A3."""
 STATED_PART = 0.8
 """Part of that mark below which all links are slow (msprof-analyze)."""
 LARGE_MB = 8.0
-"""What a link has to move for its rate to be set beside that mark: the fastest that did is at 17 to 21 GB/s
+"""Least transfer whose rate is compared with that mark: the fastest such link is at 17 to 21 GB/s
 in all sample folders."""
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
 
 MOST_STEPS = 3
-"""How far a cause or a kind of bottleneck may be from an observed one to be taken for it."""
+"""Most edges between an observed bottleneck and a cause or kind that counts as observed with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

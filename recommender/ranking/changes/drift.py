@@ -20,7 +20,7 @@ from itertools import pairwise
 from kg.nouns.effects import UNATS_PER_NAT, Effect
 
 THRESHOLD = 20.0
-"""Of the statistic. ``benchmarks/learning/season.py`` measures what it costs: how often a series of 200 gains
+"""Threshold of the statistic. ``benchmarks/learning/season.py`` measures how often a series of 200 gains
 without a change passes it when looked at after every one, and how many gains it takes to see a change."""
 
 LEAST = 3

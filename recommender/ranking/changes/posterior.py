@@ -63,7 +63,7 @@ MOST_OF_STRATEGY = 64
 pairs, where a thousand contexts would have half a million at every question."""
 
 KIND_TRUST = {Kind.MEASURED: 1.0, Kind.PUBLISHED: 0.5, Kind.MODELLED: 0.25}
-"""What a gain counts by how it is known. Published ones say little of their conditions and modelled ones have
+"""Weight of a gain by its evidence. Published ones say little of their conditions and modelled ones have
 never run; how much less they count is not measured: a half and a quarter are choices."""
 
 USUAL_NOISE = (0.05, 4)

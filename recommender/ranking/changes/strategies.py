@@ -61,7 +61,7 @@ _WITHIN = {
 }
 
 _CAPACITY = frozenset({"memory-capacity"})
-"""What frees memory gains time only if the memory is then used: that is not for a prior to say."""
+"""Strategies that free memory gain time only if the memory is then used, which no prior can say."""
 
 
 class StrategyRanker:

@@ -54,7 +54,7 @@ the memory only where context or layers are left to it (``common_fit_params``); 
 _WIDEST = 16
 """Devices that share each matrix up to which more are proposed: two servers of eight; a choice."""
 _MIB, _SPARE = 2**20, 5 * 2**30
-"""What stays free beside a good share (docs.sglang.ai, hyperparameter tuning: 5 to 8 GB)."""
+"""Memory that stays free beside a good share (docs.sglang.ai, hyperparameter tuning: 5 to 8 GB)."""
 _BY_MEMORY = ((20, 2048, 8, 8), (35, 2048, 24, 80), (60, 4096, 32, 160), (90, 8192, 256, 512),
               (160, 8192, 256, 512), (math.inf, 16384, 512, 512))  # fmt: skip
 """Tokens of a prefill and requests of a graph, below TP 4 and from it, by GB (SGLang, server_args.py)."""

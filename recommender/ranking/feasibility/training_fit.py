@@ -113,7 +113,7 @@ def _lighter(question: Question) -> Iterator[tuple[str, Question, Mapping[str, o
 
 
 HOST_BYTES = 18.0
-"""Of a parameter in host memory (https://deepspeed.readthedocs.io/en/latest/memory.html), without buffers."""
+"""Host memory of a parameter (https://deepspeed.readthedocs.io/en/latest/memory.html), without buffers."""
 _CHUNKED = "a loss in chunks (Liger Kernel)"
 _SHORT = 512
 """Tokens of a sequence below which none is proposed; a choice."""

@@ -25,7 +25,7 @@ USUAL_CLOCK_HZ = 1.5e9
 AMD_SHARED_BYTES = 65536.0
 HOPPER = 9.0
 VECTOR_BYTES_PER_CYCLE = 256.0
-"""Of a vector core of the 910B, where the fact ``vector_bytes_per_cycle`` of a part is unknown."""
+"""Rate of a 910B's vector core, where the fact ``vector_bytes_per_cycle`` of a part is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

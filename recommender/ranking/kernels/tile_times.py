@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 REGISTERS, MOST_REGISTERS = 65536.0, 255.0
 """32-bit registers of a core, and of a thread (CUDA C++ Programming Guide)."""
 MOST_THREADS, MOST_PROGRAMS = 2048.0, 32.0
-"""Of a core of a data-centre part (1,536 threads on consumer parts, which no tile here reaches)."""
+"""Limits of a core of a data-centre part (1,536 threads on consumer parts, which no tile here reaches)."""
 PROGRAM_BYTES = 1024.0
 """Shared memory that the system takes of each program."""
 MEMORY_SHARPNESS = 4.0

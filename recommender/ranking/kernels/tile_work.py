@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SUM_BYTES, OUTPUT_BYTES = 4.0, 2.0
 LINE_BYTES = 128.0
-"""Of a request to a GPU's caches: shorter rows cost as much."""
+"""Bytes of one request to a GPU's caches: shorter rows cost as much."""
 ALIGNED_BYTES, UNALIGNED_SHARE = 512.0, 0.7
 """Rows from which Ascend's transfers are at their rate, and their share of it where rows are of 32 bytes."""
 TILE_REGISTERS, ROW_REGISTERS = 40.0, 24.0
@@ -46,12 +46,12 @@ TENSOR_MEMORY = (10.0, 12.0)
 PART_ROWS = 64
 """Length along K that Triton's compiler gives L0 at once: with it blocks of 256 lie twice in 64 KB."""
 EXPONENTIALS_PER_CYCLE, SCALARS_PER_CYCLE = 16.0, 128.0
-"""Of a GPU's core (CUDA C++ Programming Guide, throughput of arithmetic instructions)."""
+"""Rates of a GPU's core (CUDA C++ Programming Guide, throughput of arithmetic instructions)."""
 SOFTMAX_OPERATIONS, SOFTMAX_PASSES = 4.0, 5.0
 """For each score: scalar operations beside its exponential, and vector instructions on Ascend
 (FlashAttention)."""
 PIECE_BYTES, START_SHARE = 16 * 1024.0, 0.1
-"""Of a transfer on Ascend from which its start costs little, and that start as a share of it; a choice."""
+"""Size from which the start of a transfer on Ascend costs little, and that start as a share; a choice."""
 PORT_BYTES = 32.0
 """Between a core and memory on Ascend in a cycle (``ddr_rate`` of CANN's platform files of the 910B4)."""
 WIDEST_LOAD_BYTES = 16.0

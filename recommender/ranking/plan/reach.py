@@ -22,9 +22,9 @@ PARTS = {
 """Parts of the cost model's split by the bottleneck at the root of the graph. Without a split the first comes
 first: the order in which experts work."""
 CAPACITY = "memory-capacity"
-"""What frees memory takes no time away."""
+"""Strategies for this bottleneck free memory, and take no time away."""
 _MAKING_ROOM = (CAPACITY, "kv-block-shortage")
-"""What is for these lets in more requests: its gain is no part of a step."""
+"""Strategies for these let in more requests: their gain is no part of a step."""
 
 
 class Reach:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.situation import StartSituation
 
 DRAFTS = "speculative_"
-"""What the keys of such settings begin with, in vLLM and SGLang."""
+"""Beginning of the keys of draft settings, in vLLM and SGLang."""
 DRAFT_MODELS = frozenset({"speculative_config.model", "speculative_draft_model_path"})
 DRAFT_MODEL = "DRAFT_MODEL"
 """Stands for the path of a draft model, which recipes keep on disks of their own."""

@@ -55,7 +55,7 @@ _ALL_SHARED = 3
 _DEGREES = frozenset(DEGREES.values())
 _WHOLE = dict.fromkeys(_DEGREES - {"data_parallel"}, 1)
 _OF_START = frozenset({"micro_batch", "recompute", "zero_stage"})
-"""What a start of training sets is priced so, whatever layouts were chosen by."""
+"""Settings that a start of training writes as they were priced, whatever layouts were chosen by."""
 
 
 def layout_question(

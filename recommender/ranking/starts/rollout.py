@@ -36,7 +36,7 @@ ENOUGH = 0.9
 """Share of the most tokens a second for which no more is moved to the host; a choice."""
 _FACTS = {"optimizer": "host_optimizer", "weights": "host_weights", "gradients": "host_gradients"}
 _MOVED = [tuple(_FACTS)[:parts] for parts in range(3)]
-"""What lies on the host while answers are written, the least first: weights are copied from it."""
+"""Parts that lie on the host while answers are written, the least first: weights are copied from it."""
 _WHOLE = {"pipeline_parallel": 1, "expert_parallel": 1}
 ONLY_THE_UPDATE = (
     "tokens/s are of the update alone: answers, reference, rewards and a critic take their own time"

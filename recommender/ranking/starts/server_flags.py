@@ -44,7 +44,7 @@ prefill and decode apart with Mooncake."""
 
 MINDIE_SERVERS = "https://www.hiascend.com/document/detail/en/mindie/230/envpre/instg/mindie_instg_0027.html"
 _OF_MINDIE = {"BackendConfig.multiNodesInferEnabled": True, "BackendConfig.interNodeTLSEnabled": False}
-"""What MindIE's servers are told of each other beside the table of their devices; without certificates."""
+"""Settings of MindIE's servers about each other, beside the table of their devices; without certificates."""
 PYTORCH = frozenset({"torch", "torch-npu"})
 """Frameworks whose scripts divide nothing by themselves: their launcher starts a process for each device."""
 _TRANSFER = "kv_transfer_config"
@@ -55,7 +55,7 @@ _TOLD_OF_SERVERS = {
     "tensorrt-llm": "a process for each device: srun --mpi=pmix trtllm-llmapi-launch before the command"
     " (--write-dir makes the job)",
 }
-"""What servers of a program find each other by that no setting of it says."""
+"""Instructions by which servers of a program find each other, where no setting of it can say so."""
 
 
 def server_settings(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _WIDTH = 0.35
-"""Of the kernel, in units of a parameter's range times the square root of their number; a choice."""
+"""Width of the kernel, in units of a parameter's range times the square root of their number; a choice."""
 
 _PRIOR = 0.5
 """Results that the prior share of successes counts for; a choice."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recommender.space.space import SearchSpace
 
 _FOREIGN_FAILURE = 0.25
-"""What a failure on a similar problem counts beside one here; a choice: failures differ by device."""
+"""Weight of a failure on a similar problem beside one here; a choice: failures differ by device."""
 
 
 class Sources:

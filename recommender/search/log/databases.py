@@ -28,7 +28,7 @@ _TABLES = (
     "trial_user_attributes",
     "study_user_attributes",
 )
-"""What Optuna would make anew, empty, where it is lost."""
+"""Tables that Optuna would recreate, empty, where they are lost."""
 _HIDDEN = "***"
 _USER = re.compile(r"(://[^/?#:@]*):(.{0,2000})@")
 _QUERY = re.compile(r"([?&](?:ssl)?(?:password|passwd|pwd)=)([^&\s#]*)", re.IGNORECASE)
@@ -74,12 +74,12 @@ def with_driver(storage: str) -> str:
 
 
 ALONE_S = 60
-"""How long one worker may keep the others from choosing: a server takes the turn from one that hangs; a
+"""Longest turn in which one worker chooses and the others wait: a server ends the turn of one that hangs; a
 choice, far above the seconds that choosing takes."""
 _SQLITE = "sqlite:///"
 _CONNECT_S = 10
 _IN_VAIN = ("password", "authentication", "pg_hba", "does not exist", "permission denied")
-"""What a server says where trying again is of no use."""
+"""Messages of a server with which trying again is useless."""
 _LASTING = {"pool_size": 2, "max_overflow": 2, "pool_pre_ping": True}
 """Connections of one worker: two stay, as many more for a moment (its turn, and the thread that says that it
 lives), and each is asked whether it still stands, since servers restart."""
@@ -89,7 +89,7 @@ _CONNECTION = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
-"""Of libpq, seconds: a host that is gone is noticed after a minute rather than after two hours."""
+"""Options of libpq, in seconds: a host that is gone is noticed after a minute rather than after two hours."""
 
 
 def open_database(storage: str, *, create: bool) -> Any:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _GONE = "Record does not exist"
-"""What Optuna says of a study or a trial that was removed."""
+"""Optuna's message about a study or a trial that was removed."""
 _OPENING_S = 5.0
-"""How long a database is waited for before anything was done with it: then it is likelier a wrong URL."""
+"""Wait for a database before anything was done with it: then a wrong URL is likelier than a pause."""
 
 
 def load_optuna() -> Any:

@@ -23,7 +23,7 @@ from kg.nouns.values import load_json
 T = TypeVar("T")
 
 PATIENCE_S = 60.0
-"""How long a storage that is away is waited for; a choice."""
+"""Wait for a storage that is away; a choice."""
 PRIVATE = 0o600
 """Mode of a new log: it holds the commands and paths of its user."""
 _FIRST_S, _LONGEST_S = 0.1, 5.0

@@ -20,7 +20,7 @@ MANUAL = "manual"
 MARGIN_S = 60.0
 """Beyond the time an evaluation may take, before its worker on another machine counts as gone; a choice."""
 BEAT_S = 5.0
-"""How often a worker shows that it lives, where others may be on other machines; a choice."""
+"""Interval of a worker's signs of life, where others may be on other machines; a choice."""
 MISSED = 6
 """Beats that fail to come before a worker counts as gone; a choice: longer than a stall of the network or of
 the garbage collector, shorter than most evaluations."""

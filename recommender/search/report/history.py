@@ -23,7 +23,7 @@ LATE = 10
 
 
 _NOT_RUN = frozenset({Status.OK, Status.FORBIDDEN, Status.NOT_MEASURED, Status.UNKNOWN})
-"""What is no failure of a run."""
+"""States that are no failure of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)

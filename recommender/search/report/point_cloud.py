@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 2_000
 """Points that are drawn one by one; a choice: some 60 kB of a page."""
 BEST_KEPT = 200
-"""Of a longer search, the best that are drawn whatever their place."""
+"""Number of best points that a longer search draws, whatever their place."""
 _MOST_TRIALS = 6
 _MOST_LABELS = 200
 """Configurations that are spelled out: of the front, evenly taken where it is longer."""

@@ -30,11 +30,11 @@ REGRESSION, TOO_LONG = "regression", "too long"
 LEAST = 12
 """Evaluations that ran, below which nothing is said of convergence: two more than the early stop's ten."""
 GAIN = math.log(1.02)
-"""What counts as a gain: 2 %, the threshold of the founding documents."""
+"""Least gain: 2 %, the threshold of the founding documents."""
 PATIENCE = 10
 """Evaluations without gain after which a search is over: the early stop of the founding documents."""
 NEAR = math.log(1.10)
-"""What counts as near the best, where a search that has learned keeps proposing; a choice."""
+"""Largest distance that is near the best, where a search that has learned keeps proposing; a choice."""
 FEW_NEAR = 0.2
 """Share of the later half near the best, below which a search has not learned; a choice."""
 LIKE = 1.25

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.space.space import SearchSpace
 
 SIMILARITY = 0.5
-"""What an estimate is trusted before anything is measured, less than a table of the same kernel elsewhere; a
+"""Trust in an estimate before anything is measured, less than in a table of the same kernel elsewhere; a
 choice, which was not varied."""
 
 

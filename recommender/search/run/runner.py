@@ -34,9 +34,9 @@ FUTILE = 10
 """Evaluations that all fail alike before any succeeds, after which a search ends; a choice."""
 _LOOK_S = 0.2
 _IDLE_S = 0.5
-"""How often a worker that has nothing to do looks whether others have left something; a choice."""
+"""Interval at which an idle worker looks for work that others have left; a choice."""
 _HURRY_S = 5.0
-"""How long an interrupted worker waits for a storage that is away; a choice."""
+"""Wait of an interrupted worker for a storage that is away; a choice."""
 
 _log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 512
 BEST_ROWS = 128
-"""Of a long table the best rows are taken, and of the others every so many; choices."""
+"""Best rows that are taken of a long table, and every so many of the others; choices."""
 
 
 def thinned(rows: NDArray[np.int64]) -> NDArray[np.int64]:

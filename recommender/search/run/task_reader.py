@@ -33,7 +33,7 @@ KEYS = (
     *("command", "inputs", "repeats", "warmup", "timeout_s", "file_bytes", "disk_bytes", "environment"),
     *("versions", "parts", "cost_model", "modelled_memory", "jobs", "finalists", "estimate"),
 )
-"""What a file of a search may say."""
+"""Keys of a search file."""
 STOP_KEYS = ("evaluations", "time_s", "cost", "price_per_hour", "patience", "minimum_gain")
 
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 REPEATS = 4
-"""How often each finalist is measured again, in turns so that drift favours none; a choice."""
+"""Repeated measurements of each finalist, in turns so that drift favours none; a choice."""
 NEAR = 0.25
-"""How far from the best a finalist may be, beyond the second; what is slower will not turn out faster; a
+"""Largest distance of a finalist from the best, beyond the second; a slower one will not turn out faster; a
 choice."""
 
 

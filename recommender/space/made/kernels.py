@@ -225,10 +225,10 @@ KERNELS = (
 
 
 NAMES = frozenset(name for kernel in KERNELS for name in kernel.names)
-"""What kernels are called; those of CANN by its lists (cann/ops-transformer, docs/zh/op_api_list.md)."""
+"""Names of kernels; those of CANN by its lists (cann/ops-transformer, docs/zh/op_api_list.md)."""
 _SPELT = {name.replace("_", ""): name for name in NAMES}
 _CANN = re.compile(r"^(aclnn|npu_?)|_?v\d+$")
-"""What CANN and torch_npu put around the name of an operator."""
+"""Text that CANN and torch_npu put around the name of an operator."""
 PRODUCT = "gemm"
 CHANNELS = frozenset({"C", "K"})
 """Sizes of a convolution over channels, which runs as a product: every output pixel is a row of it."""

@@ -47,7 +47,7 @@ SOURCE = "modelled memory"
 MARGIN = TOLERANCE - 1
 """Share above the capacity up to which a measured configuration is tried although it would not fit."""
 RULES = ("layout", "precision", "memory")
-"""What can forbid a configuration, by code minus one."""
+"""Rules that can forbid a configuration, by code minus one."""
 
 
 @dataclass(frozen=True, slots=True)

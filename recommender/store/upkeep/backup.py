@@ -41,7 +41,7 @@ NOTE = "backup.json"
 FORM = "tunegraph backup 2"
 _TRAILER = b"\nsha256 "
 _TRAILER_BYTES = len(_TRAILER) + 64 + 1
-"""Of the last line, which holds the digest."""
+"""Length of the last line, which holds the digest."""
 _CHUNK_BYTES = 1 << 20
 
 

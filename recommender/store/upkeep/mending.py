@@ -108,7 +108,7 @@ def _forget_vectors(layout: WorkspaceFiles) -> None:
 
 
 _MARK = "acknowledged"
-"""What the manifest of the form before has besides."""
+"""Key that only the manifest of the previous form has."""
 
 _OBSOLETE = ("vectors.log", "imports")
 

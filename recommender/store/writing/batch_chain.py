@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recommender.files import WorkspaceFiles
 
 PUBLISH_EVERY_S = 5.0
-"""How old a published snapshot may be while a writer works (docs/workspaces.md)."""
+"""Oldest age of a published snapshot while a writer works (docs/workspaces.md)."""
 
 
 class BatchChain:

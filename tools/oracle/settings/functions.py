@@ -19,7 +19,7 @@ HOOKS = frozenset({"run_hook", "run_post_process_pass"})
 """SGLang's functions that run one which they are given."""
 _DEF = re.compile(r"^def (\w+)", re.MULTILINE)
 _SETS = re.compile(r"declare_resolution|\bregister_\w+|\b(?:args|cfg|server_args|view|engine_args)\.\w+ = ")
-"""What stands in a module one of whose functions may set a setting."""
+"""Text of a module one of whose functions may set a setting."""
 
 
 @dataclass(frozen=True, eq=False)

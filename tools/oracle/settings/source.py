@@ -49,7 +49,7 @@ READERS = {
     "float": "float", "PositiveFloat": "float", "str": "str", "nullable_str": "str",
     "loads": "object", "json_list_type": "list", "list_of": "list",
 }  # fmt: skip
-"""What a value becomes that a function or a type of that name reads."""
+"""Type of a value by the function or type that reads it."""
 
 
 class UnresolvedError(Exception):

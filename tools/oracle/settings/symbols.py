@@ -18,7 +18,7 @@ OWNERS = frozenset({"self", "args", "cfg", "server_args", "view", "engine_args"}
 """Names that hold the settings, or one of the configurations made of them."""
 UNKNOWN = "?"
 SERVER = "OPENAI_API_SERVER"
-"""What vLLM calls its use by a command line."""
+"""Name that vLLM gives to its use by a command line."""
 LONGEST = 24
 """Cases beyond which a value counts as computed."""
 GIB = 2**30
@@ -40,7 +40,7 @@ _MEASURES = {
 _OF_MODEL = {
     "is_chunked_prefill_supported": True, "is_prefix_caching_supported": True, "is_encoder_decoder": False,
 }  # fmt: skip
-"""What vLLM asks of a model, as it is for one that writes text by attention alone."""
+"""Questions of vLLM about a model, answered for one that writes text by attention alone."""
 _SIGNS: dict[type[ast.cmpop], tuple[str, Any]] = {
     ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne), ast.Lt: ("<", operator.lt),
     ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt), ast.GtE: (">=", operator.ge),

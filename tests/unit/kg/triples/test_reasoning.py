@@ -30,7 +30,7 @@ skos:Concept owl:disjointWith skos:ConceptScheme , skos:Collection .
 skos:inScheme rdfs:range skos:ConceptScheme .
 skos:broader rdfs:domain skos:Concept ; rdfs:range skos:Concept .
 """
-"""What PROV-O (W3C, 2013) and the SKOS reference (W3C, 2009) say of the terms that the graph uses."""
+"""Axioms of PROV-O (W3C, 2013) and the SKOS reference (W3C, 2009) about the terms that the graph uses."""
 TEST = outcome()
 
 
