@@ -41,7 +41,7 @@ def told_flags(context: typer.Context) -> dict[str, str]:
 
 
 def use_own_settings(context: typer.Context) -> None:
-    """Let the user's own entries of the settings registry win, and say at the end what they overruled."""
+    """Let the user's own entries of the settings registry win, and print at the end what they overrule."""
     own = settings(context).use_own_settings()
 
     def say_overruled() -> None:

@@ -99,7 +99,7 @@ class _LateGroup(TyperGroup):
 
 
 def _no_options() -> None:
-    """Nothing is done before a command."""
+    """Take no options: nothing is done before a command."""
 
 
 def _finite(callback: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -186,7 +186,7 @@ def _print(message: str, hint: str) -> None:
 
 
 def _forget_output() -> None:
-    """Let go of what could not be written, or Python complains about it again at its end."""
+    """Discard output that cannot be written, or Python complains about it again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -48,7 +48,7 @@ class HarmlessStream(io.TextIOBase):
         return self.stream.fileno()
 
     def writable(self) -> bool:
-        """It is for writing."""
+        """True: it is for writing."""
         return True
 
     @property
@@ -115,7 +115,7 @@ def fits_a_line(text: str) -> bool:
 
 
 def note(text: str) -> None:
-    """Something to know beside the result, on stderr."""
+    """Print a remark beside the result, on stderr."""
     _beside(localised(f"note: {text}"))
 
 

@@ -39,7 +39,7 @@ class TuningError(Exception):
         self.hint = hint
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Let it pass between processes, whatever its class takes."""
+        """Pickle it for another process, whatever its class takes."""
         return Exception.__new__, (type(self), *self.args), self.__dict__
 
 

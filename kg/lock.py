@@ -100,11 +100,11 @@ class WriterLock:
         self.release()
 
     def finish(self) -> None:
-        """Say that all was done that had to be; the next holder need not look after it."""
+        """Mark the work as complete; the next holder need not look after it."""
         os.ftruncate(self._descriptor, 0)
 
     def release(self) -> None:
-        """Let others write; releasing twice does nothing."""
+        """Release the lock; releasing twice does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

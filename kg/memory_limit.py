@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def limit_memory(memory_bytes: int) -> None:
-    """Let the address space grow by so much from here on; what asks for more gets a MemoryError or ends."""
+    """Limit the growth of the address space from here on; beyond it allocations fail or end the process."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) if _HAS_STATM else 0
     limit(resource.RLIMIT_AS, pages * resource.getpagesize() + memory_bytes)
 

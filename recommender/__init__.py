@@ -1,3 +1,3 @@
-"""From a problem to ranked recommendations: retrieval, ranking, workspace."""
+"""Turns a problem into ranked recommendations: retrieval, ranking, workspace."""
 
 __tunegraph__ = True

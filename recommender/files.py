@@ -1,4 +1,4 @@
-"""Where the parts of a workspace lie, and which version of the layout it is."""
+"""Names the parts of a workspace, and the version of its layout."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class WorkspaceFiles:
 
     @property
     def lock(self) -> Path:
-        """Who is writing."""
+        """The file that names the current writer."""
         return self.root / "lock"
 
     def exists(self) -> bool:

@@ -69,7 +69,7 @@ def small_rooms(sources: Sequence[SourceModule]) -> list[SourceModule]:
 
 
 def class_chains(sources: Iterable[SourceModule]) -> dict[str, int]:
-    """For each module with classes, how many of our own classes the longest chain of bases in it has."""
+    """The longest chain of our own base classes, by module with classes."""
     bases: dict[str, list[str]] = {}
     homes: dict[str, str] = {}
     for item in sources:

@@ -96,7 +96,7 @@ def names_of_settings(sources: Iterable[SourceModule]) -> list[str]:
 
 
 def figures() -> dict[str, object]:
-    """Everything that is counted without running anything."""
+    """All figures that need no run."""
     sources = modules()
     folders = modules_by_folder([*sources, *modules(*SCRIPTS)])
     fullest = max(folders, key=lambda name: folders[name])

@@ -57,7 +57,7 @@ class Places:
         )
 
     def use_own_settings(self) -> OwnSettings | None:
-        """Let the user's own entries of the settings registry win from now on; None where there are none.
+        """Let the user's own entries of the settings registry win; None where there are none.
 
         Raises:
             InputError: ``tunegraph.toml`` names a folder that is not there.

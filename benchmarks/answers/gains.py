@@ -69,7 +69,7 @@ class Foretold:
 
 
 def documents(graph: GraphStore, effect: Effect) -> frozenset[str]:
-    """Where an effect is published: repository or page, without the place in it."""
+    """The repositories or pages where an effect is published, without the place in them."""
     cited = (triple.object for triple in graph.triples(EFFECT.iri(effect), Shared.DERIVED_FROM))
     sources = [from_graph(graph, Source, name_of(node)) for node in cited if isinstance(node, NamedNode)]
     return frozenset((source.url or source.title).split("#")[0] for source in sources)

@@ -249,7 +249,7 @@ def summary(judged: Sequence[Judged]) -> dict[str, Any] | None:
 
 
 def above_copying(ours: Sequence[Judged], copied: Sequence[Judged]) -> dict[str, float | None] | None:
-    """By how much ours is above the nearest case copied, question by question, with standard errors over devices.
+    """Advantage over the nearest case copied, question by question, with standard errors over devices.
 
     The log regret counts what was not measured, and all beyond, as ``MOST_REGRET``: else who proposes what was
     measured more often would seem to lose more.

@@ -82,7 +82,7 @@ def _with_removed(one: Comparison, bare: list[Comparison]) -> Comparison:
 
 
 def document(row: Row) -> str:
-    """Where a row is published, without the place on the page."""
+    """The document where a row is published, without the place on the page."""
     return re.sub(r"(\.md).*", r"\1", row["source"])
 
 

@@ -64,7 +64,7 @@ unit does not say whether it counts a device, a card of two, a server or the who
 
 
 def target(row: dict[str, str]) -> tuple[str, bool]:
-    """Which of our results a row measures, and whether per device."""
+    """The result of ours that a row measures, and True if it is per device."""
     metric, unit = row["metric"].lower(), row["unit"].lower()
     if metric.startswith("time_to_train"):
         raise NotExpressibleError("steps until the quality is reached are not stated")

@@ -167,7 +167,7 @@ def errors(values: Floats, table: ForecastTable, first: int, last: int) -> dict[
 
 
 def run(series: dict[str, IntensitySeries], name: str, year: int, drawn: Run) -> dict[str, Any]:
-    """Everything about one region in one year."""
+    """All figures of one region in one year."""
     own, quick = series[name], drawn.quick
     clock = time.process_time()
     first, over = slots_of(own, year)

@@ -235,7 +235,7 @@ def _least_bits(situation: PanelSituation, start: Mapping[str, Any]) -> float:
 
 
 def does_not_fit_for_a_reason(reply: Reply) -> str | None:
-    """Not to fit is arithmetic, or the word of a memory model of that very program (law 8)."""
+    """Fail an "it does not fit" that neither arithmetic nor that program's memory model supports (law 8)."""
     situation = reply.situation
     if reply.result.code != 4:
         return None

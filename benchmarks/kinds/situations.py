@@ -86,7 +86,7 @@ class PanelSituation:
 
     @property
     def vendor(self) -> str:
-        """Who makes the chip; ``unknown`` where a publication named it."""
+        """The maker of the chip; ``unknown`` where a publication named it."""
         return self.chip.vendor if self.chip else "unknown"
 
     @property

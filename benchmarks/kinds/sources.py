@@ -289,7 +289,7 @@ class OfficialRecipe:
     settings: tuple[tuple[str, str, str], ...]
 
     def __hash__(self) -> int:
-        """By its line."""
+        """Hash its line."""
         return hash(self.id)
 
 

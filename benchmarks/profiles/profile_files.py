@@ -87,7 +87,7 @@ class RankFiles:
         ]
 
     def delay(self, row: int, by: float) -> None:
-        """Everything from ``row`` on begins later."""
+        """Delay all events from ``row`` on."""
         self.start[self.start >= self.start[row]] += by
 
     def uncovered(self) -> list[int]:

@@ -153,7 +153,7 @@ class _Family:
         return on
 
     def _part(self, key: int) -> int:
-        """Which fold a task is in, by another chance than the one that samples tasks."""
+        """The fold of a task, by another chance than the one that samples tasks."""
         name = f"fold {self.salt}{self.asked.problems[key].task_id}"
         return next(part for part in range(TASK_FOLDS) if sampled(name, (part + 1) / TASK_FOLDS))
 

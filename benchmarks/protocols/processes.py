@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def one_thread() -> None:
-    """Let numerical libraries use one thread: a process a fold is faster than threads that wait for each other.
+    """Limit numerical libraries to one thread: a process a fold is faster than threads that wait.
 
     The environment holds for libraries that load later and for child processes, the limit for those that are
     loaded already.
@@ -21,6 +21,6 @@ def one_thread() -> None:
 
 
 def children_import_from_here() -> None:
-    """Let child processes import the packages and scripts of this repository, wherever they are started."""
+    """Make packages and scripts of this repository importable in child processes, wherever they start."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(ROOT), *filter(None, paths)]))

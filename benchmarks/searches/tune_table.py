@@ -138,7 +138,7 @@ class Table:
 
     @property
     def best(self) -> float:
-        """That of the best one."""
+        """The fitted number of the best configuration."""
         return max(self.fitted.values())
 
     def is_near(self, cell: Cell) -> bool:

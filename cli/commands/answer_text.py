@@ -233,7 +233,7 @@ def _show_rest(plan: Plan, others: Sequence[Change], also: str, *, verbose: bool
 
 
 def _in_a_line(words: Sequence[str]) -> list[str]:
-    """Those of some words that a line of a screen holds, the first ones first."""
+    """The first words that fit on a line of the screen."""
     shown: list[str] = []
     for word in words:
         if len("; ".join([*shown, word])) <= _FOLDED:

@@ -226,7 +226,7 @@ def _mapping(value: object) -> dict[str, object]:
 
 
 def _say_next(answer: Answer, script: str, *, verbose: bool, is_written: bool) -> None:
-    """Say what can be asked of the answer, and how its start is tested."""
+    """Print the commands that explain the answer, and that test its start."""
     from recommender.answers.deploying.commands import test_of
 
     first = (answer.recommendations or answer.starts)[0]

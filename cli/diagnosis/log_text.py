@@ -185,7 +185,7 @@ def _with_size(text: str) -> str:
 
 
 def _show_states(path: Path, answer: LogAnswer) -> None:
-    """That no error is named, and what the lines of a program's state say."""
+    """Print that no error is named, and the lines of a program's state."""
     programs = ", ".join(answer.reading.programs)
     say(f"{path}: lines of {programs or answer.server}, none of them an error.")
     for item in answer.reading.states[-MOST_STATES:]:

@@ -125,7 +125,7 @@ def worker(
 
 
 def _speak() -> None:
-    """Have what a worker does beside evaluating told on stderr."""
+    """Print a worker's messages beside its evaluations to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     logger = logging.getLogger("recommender.search")

@@ -107,7 +107,7 @@ def _opened(address: str, span: str) -> Any:
 
 
 def _extent(reply: Any, has: int, most_bytes: int) -> tuple[int, int | None]:
-    """Where the reply starts, and how long the file is; a server that knows no ranges sends all of it.
+    """The start of the reply, and the length of the file; a server without ranges sends all of it.
 
     Raises:
         InputError: The file is longer than it may be.

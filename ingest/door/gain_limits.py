@@ -15,7 +15,7 @@ _OPERATOR_METRICS = frozenset({"operator_time", "kernel_time"})
 
 
 def implausible_gain(metric: str, value: float | None, baseline: Baseline | None, strategy: str) -> str:
-    """Say why a gain is not believed; empty if it is.
+    """The reason to doubt a gain; empty if it is plausible.
 
     Args:
         metric: The measured metric.

@@ -353,7 +353,7 @@ class _Reader:
         return chosen
 
     def _origin(self, fact: str) -> FactOrigin:
-        """Where a fact of the question comes from; what no reader of a text claims is told."""
+        """The origin of a fact of the question; a fact that no reader of a text claims is told."""
         stated = self.raw.get("origins")
         return FactOrigin(stated.get(fact, FactOrigin.TOLD) if isinstance(stated, dict) else FactOrigin.TOLD)
 

@@ -203,7 +203,7 @@ def _forms(cls: type[Any]) -> list[tuple[str, FieldForm]]:
 
 @_once_a_class
 def _readers(cls: type[Any]) -> dict[str, tuple[str, Reader, bool]]:
-    """For each key: the field, what reads its value, and whether it is needed."""
+    """The field of each key, the reader of its value, and True if it is required."""
     hints, forms = get_type_hints(cls, localns={"Mapping": Mapping, "Sequence": Sequence}), dict(_forms(cls))
     return {
         form.name or item.name: (

@@ -179,7 +179,7 @@ class Limit:
         object.__setattr__(self, "maximum", float(self.maximum))  # 32 and 32.0 are one limit, with one id
 
     def __str__(self) -> str:
-        """As people write it: ``tpot <= 50 ms``."""
+        """The limit as people write it: ``tpot <= 50 ms``."""
         value, unit = self.maximum, self.unit
         if unit == "s" and abs(value) < 1:
             value, unit = (value * 1e3, "ms") if abs(value) >= 1e-3 else (value * 1e6, "us")

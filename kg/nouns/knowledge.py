@@ -257,7 +257,7 @@ class Assignment:
 
     @property
     def place(self) -> SettingPlace:
-        """Where it is written; what is neither flag nor variable nor field is written in code."""
+        """The place where it is written; code, if it is neither flag nor variable nor field."""
         if self.environment:
             return SettingPlace.ENV
         if self.carrier:
@@ -280,7 +280,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionBound:
-    """From or until which version of a software something holds."""
+    """The first or last version of a software for which something holds."""
 
     software: str
     version: str

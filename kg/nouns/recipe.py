@@ -25,7 +25,7 @@ class Role(StrEnum):
 
 
 class Authority(StrEnum):
-    """Who publishes a recipe, nearest to the hardware first."""
+    """The publisher of a recipe, nearest to the hardware first."""
 
     VENDOR_TUTORIAL = "vendor-tutorial"
     VENDOR_CI = "vendor-ci"

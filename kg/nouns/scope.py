@@ -1,4 +1,4 @@
-"""Where a strategy applies: conditions that must hold, and caveats."""
+"""Scopes of strategies: conditions that must hold, and caveats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ScopeClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caveat:
-    """Something to know of a strategy that decides nothing.
+    """A warning about a strategy, which decides nothing.
 
     Attributes:
         text: In words.

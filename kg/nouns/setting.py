@@ -11,7 +11,7 @@ from kg.nouns.values import Value
 
 
 class SettingPlace(StrEnum):
-    """Where a setting is written."""
+    """The place where a setting is written."""
 
     FLAG = "flag"
     ENV = "env"

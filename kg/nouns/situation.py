@@ -13,7 +13,7 @@ STAYS = "stays"
 
 
 class FactOrigin(StrEnum):
-    """Where a fact comes from, the one that wins first."""
+    """The origin of a fact, the one that wins first."""
 
     TOLD = "told"
     SCRIPT = "script"

@@ -89,7 +89,7 @@ def mark_copied_devices(trials: TrialStore, operators: Iterable[str]) -> None:
 
 
 def marks_fault(file: TrialsFile) -> str:
-    """Say whether the marks of copied devices are not what was written; empty if they are."""
+    """The fault of the marks of copied devices, if they changed since they were written; else empty."""
     for (digest,) in file.read("SELECT origin FROM copied_devices WHERE operator = ''"):
         if digest != _digest(file):
             return "the index of copied devices is not what was written"

@@ -52,7 +52,7 @@ def described_knowledge(graph: GraphStore) -> KnowledgeByNode:
 def knowledge_layer(
     graph: KnowledgeByNode, base: KnowledgeByNode | None, fresh: KnowledgeByNode
 ) -> KnowledgeLayer:
-    """Tell what a graph describes otherwise than its base, in terms of a newer state of the base.
+    """Extract the knowledge of a graph above its base, in terms of a newer state of the base.
 
     A node is taken over as a whole or not at all.
 

@@ -141,7 +141,7 @@ class Ledger:
         return removed
 
     def _settle(self) -> None:
-        """Let effects see the dated gains of the batch, all of an effect at once."""
+        """Update effects with the dated gains of the batch, all of an effect at once."""
         for iri, gains_seen in self._seen.items():
             self._effects[iri] = self._effects[iri].see(gains_seen)
         self._seen.clear()

@@ -312,7 +312,7 @@ class TrialStore:
         return np.array([best.get(int(item), math.nan) for item in configuration_ids], np.float64)
 
     def set_trust(self, batch: int, source_id: str, trust: Trust) -> None:
-        """Say how far a source is trusted from a batch on."""
+        """Set the trust in a source from a batch on."""
         self._file.write(trials_sql.SET_TRUST, self._interned.word(source_id), batch, trust.value)
 
     def trust_of(self, source_id: str) -> Trust:
@@ -365,7 +365,7 @@ class TrialStore:
         )
 
     def close(self) -> None:
-        """Let go of the file; it is whole without its side files afterwards."""
+        """Close the file; it is whole without its side files afterwards."""
         self._file.close()
 
     def add_problem(self, batch: int, problem: Problem) -> int:

@@ -42,7 +42,7 @@ class SettingPart:
     has_flags: bool
 
     def lacking(self, facts: Facts) -> str:
-        """That a question has no such part, in words; empty where it has, or may have."""
+        """The missing part, in words, if a question has none; empty where it has, or may have."""
         return f"no {self.name}" if self.when.judge(facts).truth is Truth.FAILS else ""
 
     def is_in(self, facts: Facts) -> bool:

@@ -63,7 +63,7 @@ class ReleaseSettings:
 
     @property
     def note(self) -> str:
-        """That another release than the named one was read; empty if it was that one."""
+        """A note if another release than the named one was read; else empty."""
         commit = self.named_release.partition("@")[2]
         same = release_key(self.named_release) == release_key(self.release) and not commit
         if (

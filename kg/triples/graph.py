@@ -90,7 +90,7 @@ class GraphStore(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of files; the store cannot be used afterwards."""
+        """Close files; the store cannot be used afterwards."""
 
 
 TOKEN = re.compile(

@@ -146,7 +146,7 @@ class OxigraphStore:
             self._store.flush()
 
     def close(self) -> None:
-        """Let go of the database's files once nothing iterates over it any more."""
+        """Close the database's files once nothing iterates over it any more."""
         self._store = Store()
         self._unmark()
 

@@ -89,7 +89,7 @@ class RdflibStore:
         self.extend(quad.triple for quad in quads_of(stream, format))
 
     def close(self) -> None:
-        """Let go of the graph."""
+        """Drop the graph."""
         self.graph = rdflib.Graph()
 
 

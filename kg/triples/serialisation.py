@@ -138,7 +138,7 @@ def describe_problem(
 
 
 def describe_arrival(problem: Problem, batch: int, sources: Iterable[Source], out: Descriptions) -> None:
-    """Say which batch brought new rows of a known problem, and from which sources."""
+    """Describe the batch that brought new rows of a known problem, and their sources."""
     said: list[Pair] = [(TG.BATCH_OF, iris.batch_iri(batch))]
     for source in sources:
         origin = SOURCE.iri(source)

@@ -38,7 +38,7 @@ _OF_MODELS = frozenset({WorkloadKind.TRAINING, WorkloadKind.SERVING})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstention(JsonNoun):
-    """Why an answer is no recommendation.
+    """The reason that an answer recommends nothing.
 
     Attributes:
         reason: What is wrong with the evidence, in a sentence.

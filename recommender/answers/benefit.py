@@ -40,7 +40,7 @@ class Expected(JsonNoun):
 
     @classmethod
     def of(cls, log: float, spread: float, kind: str, reason: str) -> Expected:
-        """From a log and its standard deviation."""
+        """Make one from a log and its standard deviation."""
         reach = NORMAL_90 * spread
         return cls(
             factor=math.exp(log),

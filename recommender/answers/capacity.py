@@ -312,7 +312,7 @@ def _check(problem: Problem, base: Question) -> None:
 
 
 def _option(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Limit]) -> CapacityOption | None:
-    """As many instances as are likely to serve the rate within the limits, or as likely as not; else None."""
+    """The number of instances likely to serve the rate within the limits, or as likely as not; else None."""
     rate = request.rate_per_s
     if rate is None:
         even = fleet = Fleet(rated=one)
@@ -334,7 +334,7 @@ def _option(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Lim
 
 
 def _fewest(options: Sequence[CapacityOption]) -> list[CapacityOption]:
-    """Those that no other beats in devices and times at once: likely ones first, then fewest devices."""
+    """Options that no other beats in devices and times at once: likely ones first, then fewest devices."""
     if not options:
         return []
     costs = [
@@ -349,7 +349,7 @@ def _fewest(options: Sequence[CapacityOption]) -> list[CapacityOption]:
 
 
 def _undominated(options: Sequence[CapacityOption]) -> list[CapacityOption]:
-    """Those that no other beats in throughput of a device, token time and devices at once."""
+    """Options that no other beats in throughput of a device, token time and devices at once."""
     costs = [
         (-item.rated.throughput / item.devices, item.rated.tpot_s, float(item.devices)) for item in options
     ]

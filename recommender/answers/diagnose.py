@@ -288,7 +288,7 @@ def _cases(
 
 
 def _outcomes(graph: GraphStore, strategies: Iterable[Strategy]) -> dict[tuple[str, str], tuple[int, int]]:
-    """For an edge from a cause to a bottleneck, how often a strategy against the one helped the other.
+    """Count, by edge from a cause to a bottleneck, how often a strategy against the one helped the other.
 
     An A/B test that named its strategy and its bottleneck says so: better counts for the edge, equivalent and
     worse against it.

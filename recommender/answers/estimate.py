@@ -72,7 +72,7 @@ class Estimate:
     unfit: ServerFit | None = None
 
     def launch_line(self, language: str) -> str:
-        """That the launch does not start, or refuses longer requests, and what starts; empty if it runs."""
+        """A line if the launch fails, or refuses longer requests, with what starts; empty if it runs."""
         if (unfit := self.unfit) is None:
             return ""
         question = self.question

@@ -1,4 +1,4 @@
-"""From a question to ranked recommendations of cases and strategies, or an abstention."""
+"""Answers a question with ranked recommendations of cases and strategies, or an abstention."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class Recommender:
 
 
 def _place(change: Change, others: Sequence[Change]) -> int:
-    """Where a change stands among others: before the first that gains less."""
+    """The place of a change among others: before the first that gains less."""
     gained = change.gain.expected if change.gain is not None else 0.0
     return next(
         (at for at, one in enumerate(others) if one.gain is None or one.gain.expected < gained), len(others)

@@ -90,7 +90,7 @@ def _against(
     failures: TreatmentFailures,
     problem: Problem | None,
 ) -> Iterator[tuple[str, str]]:
-    """Why a value is left out, and who says so."""
+    """Reasons to leave a value out, each with its source."""
     if all(item.hardware and not {*item.hardware} & {*path} for item in strategies):
         first = strategies[0]
         source = first.sources[0].title if first.sources else "the graph"

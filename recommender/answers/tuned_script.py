@@ -199,7 +199,7 @@ def _proof(new: EditedScript, name: str) -> str:
 
 
 def _parsed(text: str, name: str) -> str:
-    """That bash parses a script, where there is one; nothing is run.
+    """Check that bash, where it is installed, parses a script; nothing is run.
 
     Raises:
         InputError: It does not.
@@ -231,7 +231,7 @@ def _launch(script: str, framework: str, server: int | None) -> Launch:
 
 
 def _unseen_devices(launch: Launch, plan: Plan) -> Iterator[str]:
-    """That a server sees fewer devices than a plan takes: which others it may have nobody said."""
+    """A note that a server sees fewer devices than a plan takes: nobody said which others it may have."""
     shown = visible_devices(launch.variables) if launch.started.signs.reader == "server" else None
     layout, names = plan.start.layout, {item.name for item in plan.start.settings}
     if shown and layout and layout.devices > shown and not names & {*ADDRESSES}:

@@ -99,7 +99,7 @@ def _unknown_programs(software: Iterable[str], frameworks: Iterable[str]) -> Ite
 
 
 def _replaced(problem: Problem) -> Iterator[str]:
-    """That the plan is for another program than the script starts, because it was told so."""
+    """A note that the plan is for another program than the script starts, because the question says so."""
     facts = problem.situation.facts
     for name in sorted(set(problem.software) & set(unmodelled())):
         fact, others = facts.get(f"software.{name}"), sorted(set(problem.software) - {name})

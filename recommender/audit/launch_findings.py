@@ -59,7 +59,7 @@ def launch_findings(case: AuditCase) -> Iterator[SettingFinding]:
 
 
 def _devices(case: AuditCase, values: Mapping[str, Value]) -> Iterator[SettingFinding]:
-    """That a server divides over more devices than its variables show it."""
+    """Find a server that divides over more devices than its variables show it."""
     names = {name: value for forms in case.forms.values() for name, value in forms.items()}
     if _SPREAD & names.keys() or "ray" in names.values():
         return
@@ -80,7 +80,7 @@ def _devices(case: AuditCase, values: Mapping[str, Value]) -> Iterator[SettingFi
 
 
 def _batches(case: AuditCase, values: Mapping[str, Value], read: Statement) -> Iterator[SettingFinding]:
-    """That the samples of a step are no whole number of micro-batches on each copy of the model.
+    """Find samples of a step that are no whole number of micro-batches on each copy of the model.
 
     Source:
         Megatron-LM, megatron/core/num_microbatches_calculator.py, which asserts it.
@@ -110,7 +110,7 @@ def _batches(case: AuditCase, values: Mapping[str, Value], read: Statement) -> I
 
 
 def _below(case: AuditCase) -> Iterator[SettingFinding]:
-    """That DeepSpeed's file states another size than the arguments of the trainer above it.
+    """Find a size in DeepSpeed's file that differs from the arguments of the trainer above it.
 
     Source:
         transformers, integrations/deepspeed.py, ``HfTrainerDeepSpeedConfig.fill_match``, which refuses it.

@@ -63,7 +63,7 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
 
 
 def _of_fit(case: AuditCase, fit: ServerFit, by_fact: Mapping[str, str]) -> SettingFinding:
-    """That the server does not start, or cuts requests."""
+    """The finding that the server does not start, or cuts requests."""
     remedies = [_written(case, by_fact, change) for change in fit.reliefs]
     blamed = (fit.fact, *(("world",) if fit.fact == "tp" else ("cache_gb", "cache_bytes", "max_len")))
     key = next((by_fact[fact] for fact in blamed if fact in by_fact), "")

@@ -184,7 +184,7 @@ class Anchors:
 
     @cached_property
     def _places(self) -> dict[str, dict[tuple[str, ...], list[int]]]:
-        """By effect and what names it, the places of the steps that have it."""
+        """The places of the steps that have each effect, by the effect's value."""
         places: dict[str, dict[tuple[str, ...], list[int]]] = {name: {} for name in EFFECTS}
         for place, step in enumerate(self.steps):
             for name, of_effect in places.items():
@@ -277,7 +277,7 @@ class Anchors:
         return replace(self, steps=(*self.steps, *steps), site=OWN_SITE)
 
     def narrowed(self, others: Anchors | None = None) -> dict[StepKey, tuple[float, float]]:
-        """By own system, and for other models there, the factor that holds nine of ten times: before, now."""
+        """The factor that holds nine of ten times, before and now, by own system and for others there."""
         before = shipped_anchors() if others is None else others
         found = {}
         own = {step.key: step.spread for step in self.steps if step.key.site and step.key.site == self.site}
@@ -366,7 +366,7 @@ def shared(steps: Sequence[MeasuredStep], deviations: Mapping[str, float]) -> Fl
 
 
 def sharing(steps: Sequence[MeasuredStep]) -> dict[str, Floats]:
-    """By effect, 1 where two steps have it in common, else 0; (n, n)."""
+    """Matrices of shape (n, n) by effect: 1 where two steps have it in common, else 0."""
     found = {}
     for name in EFFECTS:
         numbers: dict[tuple[str, ...], int] = {}

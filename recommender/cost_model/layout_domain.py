@@ -82,7 +82,7 @@ class LayoutDomain:
         return math.prod(self._held(name) or 1 for name in names)
 
     def why_none(self) -> str:
-        """Why no layout has the sizes that hold, where that is arithmetic; else empty."""
+        """The reason that no layout has the fixed sizes, where that is arithmetic; else empty."""
         model, count = self.question.model, self.question.machine.count
         tensor, stages, experts = (
             self._held(f"{name}_parallel") or 1 for name in ("tensor", "pipeline", "expert")
@@ -181,6 +181,6 @@ def _round_numbers(most: int) -> list[int]:
 
 
 def _undivided(what: str, number: int, parts: str) -> str:
-    """Which sizes divide a number of parts, where one does not."""
+    """The sizes that divide a number of parts, where the given one does not, in words."""
     *others, last = map(str, divisors(number))
     return f"{what} does not divide the {number} {parts}: {', '.join(others)} and {last} do"

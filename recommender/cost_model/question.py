@@ -266,7 +266,7 @@ class Question:
         return cls(model=model, machine=place, phase=phase, settings=settings, ignored=translated.untold)
 
     def place(self, settings: Mapping[str, object]) -> StepPlace:
-        """Where a configuration lies among measured runs."""
+        """The place of a configuration among measured runs."""
         return place_of(self.phase, self.engine, self.machine.device.id, settings)
 
     def configuration(self, changes: Mapping[str, object]) -> dict[str, object]:

@@ -46,7 +46,7 @@ _XID = "Xid "
 
 
 class WordIndex(Generic[T]):
-    """Things by a rare word of their patterns.
+    """An index of items by a rare word of their patterns.
 
     A word counts that a pattern holds with what ends it on both sides: no longer word of a line hides it.
     What has no such word is found by its longest run of letters, in whatever word of a line holds it. Words
@@ -73,7 +73,7 @@ class WordIndex(Generic[T]):
         self._known: dict[bytes, list[int]] = {}
 
     def find(self, lines: Sequence[bytes]) -> Iterator[list[T]]:
-        """For each line the things of which a pattern may find it, each once, in the order of the things."""
+        """Yield, for each line, the items that may have a pattern in it, each once, in their own order."""
         for start in range(0, len(lines), BATCH):
             batch = lines[start : start + BATCH]
             words = b"\n".join(batch).translate(_WORDS).replace(b"\n", _BETWEEN).split()
@@ -262,7 +262,7 @@ class KnownFaults:
         return bool(shown)
 
     def seen(self) -> list[SeenFault]:
-        """Those found: causes before what only says that something failed, the last one first."""
+        """Faults that were found: causes before those that only say that something failed, the last first."""
         found = [_seen_fault(fault, lines) for fault, lines in self._seen.values()]
         return sorted(found, key=lambda item: (is_general(item.fault.id), -item.last))
 

@@ -245,7 +245,7 @@ def telling_patterns() -> list[str]:
 
 
 def as_numbers(values: Mapping[str, str]) -> dict[str, float]:
-    """Those values that are numbers, of memory in GiB."""
+    """The values that are numbers, of memory in GiB."""
     found = {}
     for name, text in values.items():
         number, _, unit = text.partition(" ")

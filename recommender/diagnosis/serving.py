@@ -163,7 +163,7 @@ class LoadSamples:
     """
 
     def __init__(self) -> None:
-        """Nothing taken yet."""
+        """Begin without samples."""
         self.arguments: dict[str, str] = {}
         self._positions: dict[int, float] = defaultdict(float)
         self._lines: list[tuple[str, Sample]] = []

@@ -1,4 +1,4 @@
-"""From an experiment to what the graph keeps: a case, which moves the effect of its strategy, and an outcome.
+"""Turns an experiment into records of the graph: a case, which moves its strategy's effect, and an outcome.
 
 The case has the control's geometric mean as its baseline and differs from it by the estimated ratio, so the
 log gain that the effect counts is the estimate, rounded to millionths of a nat. Null and negative gains count
@@ -136,7 +136,7 @@ def _baseline(found: ArmComparison, logged: Logged) -> Baseline | None:
 
 
 def _ended(logged: Logged) -> datetime | None:
-    """When its last sample was taken; None if its samples do not say."""
+    """The time of its last sample; None if its samples do not say."""
     times = [datetime.fromisoformat(sample.time) for sample in logged.samples if sample.time]
     return max((time for time in times if time.tzinfo is not None), default=None)
 

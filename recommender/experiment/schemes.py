@@ -1,4 +1,4 @@
-"""In which order measurements were taken, and what that order can bear.
+"""Schemes in which measurements were taken, and the intervals that each supports.
 
 =============== ============================================== ============================================
 scheme          is                                             interval
@@ -44,7 +44,7 @@ _COLUMNS = 3  # arm, level, drift
 
 
 class Scheme(StrEnum):
-    """In which order measurements were taken."""
+    """The order in which measurements were taken."""
 
     RANDOMISED = "randomised"
     PAIRED = "paired"

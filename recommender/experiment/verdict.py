@@ -49,7 +49,7 @@ class Interval:
         return Verdict.WORSE if self.high < 0 else Verdict.UNDECIDED
 
     def to_json(self) -> dict[str, float | int | None]:
-        """As factors and as natural logs; what is unknown is null."""
+        """Plain JSON: the interval as factors and as natural logs; unknown values are null."""
         return {
             "ratio": _factor(self.mean),
             "ratio_low": _factor(self.low),

@@ -1,1 +1,1 @@
-"""When to run and what it costs in carbon: series, forecasts, plans, waiting, power curves and indices."""
+"""Carbon: intensity series, forecasts, plans, waiting, power curves and indices."""

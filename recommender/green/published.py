@@ -1,4 +1,4 @@
-"""Somebody else's forecast: used where it is fresh, and scored beside ours."""
+"""Forecasts of others: used where they are fresh, and scored beside ours."""
 
 from __future__ import annotations
 

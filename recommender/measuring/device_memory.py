@@ -111,7 +111,7 @@ def _read(path: Path) -> str:
 
 
 def _changed(path: Path) -> float:
-    """When a file was changed; 0 where it is gone by now."""
+    """The time at which a file was changed; 0 where it is gone by now."""
     try:
         return path.lstat().st_mtime
     except OSError:

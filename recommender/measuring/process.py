@@ -195,7 +195,7 @@ def _with_file_limit(command: Sequence[str], size: int) -> list[str]:
 
 
 class _Ended:
-    """When a process ended, exactly: ``Popen.wait`` with a timeout may look 20 ms late."""
+    """The exact end time of a process: ``Popen.wait`` with a timeout may look 20 ms late."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._at = 0.0

@@ -171,7 +171,7 @@ def _refusal(name: str, where: str, hint: str) -> InputError:
 
 
 class _Cursor:
-    """Where in a shell text one is: in which quotes, and in which word of which command."""
+    """A position in a shell text: its quotes, and its word in which command."""
 
     def __init__(self, words: Sequence[str] = ()) -> None:
         self.quote = ""
@@ -246,7 +246,7 @@ class _Cursor:
             raise InputError(f"the command does not close its quote {self.quote}: {text[:80]}")
 
     def reader(self, name: str) -> _Reader:
-        """Who reads the word that is open.
+        """The reader of the word that is open.
 
         Raises:
             InputError: Somebody to whom every text is code.

@@ -101,7 +101,7 @@ class StartConfiguration:
 
     @property
     def official(self) -> str:
-        """Where it differs from the official page of its case, of which commit; empty without one."""
+        """A sentence on the differences from the official page of its case; empty without one."""
         line = next((one for one in self.because if one.startswith(OFFICIAL)), "")
         page, said = _COMMIT.search(line), line.partition(" <")[0].partition("has other settings: ")[2]
         if page is None:
@@ -111,7 +111,7 @@ class StartConfiguration:
 
     @property
     def paste_lines(self) -> list[str]:
-        """It as people paste it: exports, one command with flags and JSON, fields of files."""
+        """Lines to paste: exports, one command with flags and JSON, fields of files."""
         return pasted(self.settings, self.framework, self.checkpoint)
 
     @property
@@ -126,7 +126,7 @@ class StartConfiguration:
         return self.framework in ENGINES[form]
 
     def launch_text(self, form: str) -> str:
-        """It as an engine is launched with it.
+        """The text that launches an engine with it.
 
         Args:
             form: The engine: ``"vllm"``, ``"sglang"``, ``"mindie"`` or ``"megatron"``.

@@ -201,7 +201,7 @@ class LoggedSearch:
         return tell_trial(self.log, trial, configuration, values or {}, failed)
 
     def result(self) -> Result:
-        """Where it stands: its best configurations, front, gains and failures so far."""
+        """The state of the search: its best configurations, front, gains and failures so far."""
         return Result.of(self.log, task_of(self.log))
 
     def course(self) -> CourseReport:

@@ -1,4 +1,4 @@
-"""Who may ask: the names a server answers to, its token, and the size and time of a request."""
+"""Access to the server: the names it answers to, its token, and limits on size and time of requests."""
 
 from __future__ import annotations
 

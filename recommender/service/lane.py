@@ -95,7 +95,7 @@ class Lane:
         self._turns = _Turns(workers)
 
     async def start(self) -> None:
-        """Let a worker open the workspace and load what answers need."""
+        """Open the workspace in a worker and load what answers need."""
         await self.run(_warm)
 
     async def run_for(

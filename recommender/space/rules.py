@@ -87,7 +87,7 @@ class SpaceRules:
         return held
 
     def exists(self, j: int, u: Coordinates) -> NDArray[np.bool_]:
-        """In which rows the parameter of a column exists, shape (n,)."""
+        """Mask of rows in which the parameter of a column exists, shape (n,)."""
         return self.holds(self.conditions[j], u) if j in self.conditions else np.ones(len(u), bool)
 
     def _values(self, u: Coordinates, rule: Expression) -> dict[str, NDArray[np.generic]]:

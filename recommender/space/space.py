@@ -273,7 +273,7 @@ class SearchSpace:
         return self.decode(self.sample_coordinates(rng, n))
 
     def sample_coordinates(self, rng: np.random.Generator, n: int) -> Coordinates:
-        """Like ``sample``, as coordinates, shape (m, d) with m at most ``n``."""
+        """Draw as ``sample`` does, as coordinates, shape (m, d) with m at most ``n``."""
         if self.listed:
             u = next(iter(self.blocks()))
             return u[rng.permutation(len(u))[:n]]
@@ -292,7 +292,7 @@ class SearchSpace:
     # --- below
 
     def _within_constraints(self, u: Coordinates) -> NDArray[np.bool_]:
-        """Which rows satisfy every constraint, shape (n,)."""
+        """Mask of rows that satisfy every constraint, shape (n,)."""
         held = np.ones(len(u), bool)
         for _, rule in self._rules.constraints:
             held &= self._rules.holds(rule, u, absent=True)
@@ -374,7 +374,7 @@ class SearchSpace:
         return u
 
     def _tightest(self) -> str:
-        """Which constraints no partial configuration survives, as far as each alone tells."""
+        """Constraints that no partial configuration survives, as far as each alone tells."""
         if facts := [c for c in self.constraints if c.holds is not None]:
             return "; ".join(map(str, facts))
         if self.listed or not self.finite:

@@ -33,7 +33,7 @@ def catch_up(graph: OxigraphStore, file: TrialsFile) -> bool:
 
 
 def graph_mismatch(graph: GraphStore, file: TrialsFile) -> str:
-    """Say why a graph is not made from the batches of a file; empty where it is, or is only behind."""
+    """The fault of a graph that is not made from the batches of a file; empty if it is, or is only behind."""
     there = newest_batch(graph)
     if not there:
         return ""

@@ -74,7 +74,7 @@ SHOWN_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict(JsonNoun):
-    """Something that both workspaces have and say differently.
+    """An entry that both workspaces have, with different content.
 
     Attributes:
         about: What it is.

@@ -113,7 +113,7 @@ def _ticks(pid: int) -> int:
 
 
 def disturbance(result: LoadResult, parts: Mapping[str, float], smallest_limit_s: float | None) -> str:
-    """Why a probe does not count, in words; empty if it does."""
+    """The reason that a probe does not count, in words; empty if it does."""
     worst = max(parts, key=parts.__getitem__, default="")
     if worst and parts[worst] > MOST_SHARE:
         return TELLS[worst.split()[0]].format(parts[worst])

@@ -29,7 +29,7 @@ class AnswerError(TuningError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a server listens.
+    """The address of a server.
 
     Attributes:
         host: Its host.

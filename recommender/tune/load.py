@@ -193,7 +193,7 @@ class LoadResult:
 
     @property
     def ended(self) -> tuple[RequestRecord, ...]:
-        """Those that were answered."""
+        """Requests that were answered."""
         return tuple(item for item in self.records if not item.error)
 
     @property

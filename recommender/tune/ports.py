@@ -47,7 +47,7 @@ def _can_listen(port: int) -> bool:
 
 
 def holder_text(port: int) -> str:
-    """Who holds a port, in words: ``process 4711 (llama-server)``; empty where that cannot be seen."""
+    """The process that holds a port, as ``process 4711 (llama-server)``; empty where that cannot be seen."""
     sockets = _listening(port)
     pids = (int(entry.name) for entry in Path("/proc").glob("[0-9]*")) if sockets else ()
     pid = next((pid for pid in pids if sockets & set(_sockets(pid))), None)

@@ -225,7 +225,7 @@ def _judged(
 
 
 def judge(command: str, address: Address, model: str, place: LaunchPlace, cancel: Event) -> None:
-    """Let the user's own command judge a running server: it ends with success where accuracy is kept.
+    """Judge a running server by the user's own command, which ends with success where accuracy is kept.
 
     Args:
         command: A text for the shell; ``TUNEGRAPH_URL``, ``TUNEGRAPH_MODEL`` and ``OPENAI_API_KEY`` tell it

@@ -226,7 +226,7 @@ class TuneRequest(JsonNoun):
         return made
 
     def unmasked(self, accuracy: str, client: str) -> TuneRequest:
-        """It as it was, with the commands whose secrets its journal does not keep.
+        """The original request, with the commands whose secrets its journal does not keep.
 
         Raises:
             InputError: There is such a secret, and the command is not given again.
@@ -238,7 +238,7 @@ class TuneRequest(JsonNoun):
         return replace(self, accuracy=accuracy, client=client if has_mask(self.client) else self.client)
 
     def about(self) -> dict[str, object]:
-        """It as the journal keeps it, without secrets."""
+        """The request as the journal keeps it, without secrets."""
         content = self.to_json()
         return content | {name: _masked(content.get(name)) for name in ("accuracy", "client", "question")}
 

@@ -119,7 +119,7 @@ class TuneObjective:
     is_rate: bool = False
 
     def gain(self, value: float, than: float) -> float:
-        """By which factor a value is better than another."""
+        """The factor by which a value is better than another."""
         if min(value, than) <= 0:
             return 0.0 if value <= 0 else float("inf")
         return value / than if self.better is Better.HIGHER else than / value

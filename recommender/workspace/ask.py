@@ -176,7 +176,7 @@ class AskDesk(Desk):
 
     @property
     def age_note(self) -> str:
-        """Says that the program ships newer knowledge than the workspace was made with; empty if not."""
+        """A note if the program ships newer knowledge than the workspace was made with; else empty."""
         if self.snapshot.manifest.get("shipped") in {None, shipped.version()}:
             return ""
         return f"{OLD_KNOWLEDGE.says}; tunegraph doctor says what to do"

@@ -1,4 +1,4 @@
-"""When and how a job costs least carbon, as a workspace answers it."""
+"""Plans the time and the place of a job for least carbon, from a workspace."""
 
 from __future__ import annotations
 

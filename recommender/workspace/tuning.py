@@ -71,7 +71,7 @@ class TuneDesk(Desk):
 
     @property
     def folder(self) -> Path:
-        """Where they are."""
+        """The folder of all tunes."""
         return self.workspace.layout.tunes
 
     def begun(self, name: str = "") -> tuple[str, TuneRequest]:

@@ -84,5 +84,5 @@ class AbsentImports(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _AbsentModule(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Nothing is run."""
+        """Run nothing."""
         module.__file__ = "absent"

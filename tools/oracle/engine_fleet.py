@@ -163,7 +163,7 @@ class EngineFleet:
                 self._wake[place].set(self._clock.now)
 
     def _publish(self) -> None:
-        """Tell the client what the engines hold."""
+        """Publish the engines' loads to the client."""
         self._known = [list(engine.counts()) for engine in self._engines]
         self._clock.at(self._clock.now + PUBLISHED_S, self._publish)
 

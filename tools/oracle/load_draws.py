@@ -15,7 +15,7 @@ MOST_TOKENS = 80_000
 
 
 def draw_loads(seed: int, each: int) -> list[ServingLoad]:
-    """As many loads of each kind; those of a seed stay the same when more are asked for."""
+    """Draw ``each`` loads of each kind; those of a seed stay the same when more are asked for."""
     return [
         _draw(kind, 1_000_003 * seed + 1009 * place + at)
         for at, kind in enumerate(KINDS)

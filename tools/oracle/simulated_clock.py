@@ -35,7 +35,7 @@ class ClockSignal:
             go_on(self.time)
 
     def set(self, time: float) -> None:
-        """Say when it is; what waits for it is told."""
+        """Set the time, and wake those that wait for it."""
         self.time = time
         waiters, self._waiters = self._waiters, []
         for go_on in waiters:
@@ -66,7 +66,7 @@ class SimulatedClock:
         self.at(self.now, lambda: self._advance(process, first=True))
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Let time pass until ``done``.
+        """Run events until ``done``.
 
         Raises:
             RuntimeError: Nothing is left to happen before that, or it does not come about.
@@ -111,7 +111,7 @@ class PassLane:
 
 
 class Meeting:
-    """Where processes wait until all have come, and learn whether any of them said yes.
+    """A barrier at which processes wait for all others, and learn if any of them said yes.
 
     Attributes:
         verdict: What the last meeting came to.

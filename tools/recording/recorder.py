@@ -25,7 +25,7 @@ UNRECORDED_FILES = ("*.journal", "*.journal.*", "*.db", "*.sqlite3", "*.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where a recording finds and puts things.
+    """Folders of a recording.
 
     Attributes:
         tree: The checkout whose command line is asked.

@@ -358,7 +358,7 @@ def growing_host(world: World, cost: float, random: np.random.Generator) -> Worl
 
 
 def migrated(world: World, cost: float, random: np.random.Generator) -> World:
-    """From the middle of the recording on the host's thread runs on another socket: launches take long."""
+    """Move the host's thread to another socket in the middle of the recording: launches then take long."""
     count = len(world.layer) * world.layers * (3 if world.is_training else 1)
     slow = sum(t for _, t in world.layer) * world.size / len(world.layer) * 1.1 + 2 * cost / count
 

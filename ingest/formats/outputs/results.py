@@ -54,7 +54,7 @@ def sniff(head: Head) -> bool:
 
 
 def companion(head: Head) -> str:
-    """Why a file is not read by itself: its summary is, or the runs that it repeats."""
+    """The reason that a file is not read by itself: its summary is, or the runs that it repeats."""
     return "the runs of the sweep beside it are read" if _repeats(head) else part_of(head.text)
 
 
@@ -90,7 +90,7 @@ def _cases(run: StatedRun, tool: Tool, content: Content, records: Records) -> It
 
 
 def _why_none(run: StatedRun, tool: Tool, outcomes: Sequence[object]) -> str:
-    """Why a run is no measurement; empty if it is one."""
+    """The reason that a run is no measurement; empty if it is one."""
     if run.faults:
         return "; ".join(run.faults)
     if any(str(run.first([name])).lower() == "true" for name in tool.aborted):

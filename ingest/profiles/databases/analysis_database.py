@@ -79,7 +79,7 @@ def _key(cells: Mapping[str, object]) -> Key:
 
 
 def _transfers(data: Database) -> dict[Key, dict[str, Transfer]]:
-    """By rank, operator and step, then by kind of link; a row is one size of packet."""
+    """Transfers by rank, operator and step, then by kind of link; a row is one size of packet."""
     found: dict[Key, dict[str, Transfer]] = {}
     for table in _BANDWIDTHS:
         for _, cells in data.rows(table):

@@ -175,7 +175,7 @@ class _Reader:
         return found
 
     def _launches(self, keys: Integers, starts: Integers) -> Integers:
-        """When the host launched each kernel; when it began, where no call is known."""
+        """Times at which the host launched each kernel; its beginning, where no call is known."""
         if not self.data.has(_RUNTIME, "start", "correlationId", "globalTid"):
             return starts
         known, at = array("q"), array("q")

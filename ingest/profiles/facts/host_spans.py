@@ -1,4 +1,4 @@
-"""When calls of the host ran that last longer than a launch: what a gap of the device can be due to."""
+"""Spans of host calls that last longer than a launch, which may explain a gap of the device."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _EARLIEST = -_LARGEST
 
 
 class Launches:
-    """When kernels were launched, by the number that a call of the runtime and its kernel share."""
+    """Launch times of kernels, by the number that a call of the runtime and its kernel share."""
 
     def __init__(self) -> None:
         self._calls, self._times = array("q"), array("q")
@@ -47,7 +47,7 @@ class Launches:
         self._kernels.append(number if is_number else _NONE)  # type: ignore[arg-type]  # an int then
 
     def times_ns(self, count: int) -> Integers:
-        """When each of ``count`` kernels was launched, ``UNKNOWN_NS`` where that was not recorded."""
+        """Launch times of ``count`` kernels, ``UNKNOWN_NS`` where that was not recorded."""
         found = np.full(count, UNKNOWN_NS, np.int64)
         if len(self._kernels) != count or not self._calls or not count:
             return found
@@ -84,7 +84,7 @@ def with_steps(kernels: Kernels, marks: Sequence[Step], launched: Integers) -> K
 
 
 def _reached(kernels: Kernels, launched: Integers, marked: Integers) -> Integers | None:
-    """When the device had done what was launched before each moment of the host; None if that is not known.
+    """Times at which the device had done all work launched before each moment; None if that is not known.
 
     The stream of most work tells: its kernels run in the order of their launches, and the first that was
     launched behind the moment waits for what the step before needs. What ends later on another stream runs

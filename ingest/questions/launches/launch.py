@@ -173,7 +173,7 @@ def _listed(found: Sequence[Launch]) -> str:
 
 
 def _of_several(found: Sequence[Launch], chosen: Launch) -> str:
-    """Which of several launches is planned, and how another is picked."""
+    """A note that names the planned one of several launches, and the option that picks another."""
     number = found.index(chosen) + 1
     if len({json.dumps(one.facts.question, sort_keys=True, default=str) for one in found}) == 1:
         return f"{len(found)} servers alike: the plan is for each of them"
@@ -309,7 +309,7 @@ def _started(
 
 
 def place_of_text(words: Sequence[str], names: Sequence[str]) -> int | None:
-    """Which word of a command is a text that a shell is given to run; None where none is."""
+    """The place of a command's word that a shell is given to run; None where there is none."""
     for at, name in enumerate(names):
         if name in _SHELLS:
             option = next(
@@ -359,7 +359,7 @@ def _facts(
 
 
 def _undivided(question: Mapping[str, object], program: str) -> Iterator[str]:
-    """That the devices which a launcher starts are not those that the program divides over."""
+    """A note if the devices that a launcher starts are not those that the program divides over."""
     count, current = question.get("count"), question.get("current")
     if isinstance(count, int) and isinstance(current, dict) and program in programs():
         needed = layout_of(current, program).devices

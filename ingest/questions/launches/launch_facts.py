@@ -84,7 +84,7 @@ def facts_of(name: str, value: object) -> dict[str, object]:
 
 
 def _same_as(fact: str, earlier: Mapping[str, object]) -> list[str]:
-    """Those of earlier facts that a fact replaces: of its name, or settings in use of the same size."""
+    """Earlier facts that a fact replaces: of its name, or settings in use of the same size."""
     table, _, name = fact.partition(".")
     size = size_of(name) if table == "current" else None
     return [one for one in earlier if one == fact or (size and size_of(one.partition(".")[2]) == size)]

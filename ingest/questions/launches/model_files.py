@@ -72,7 +72,7 @@ def _first_file(folder: Path, name: str) -> Path | None:
 
 
 def _places(path: Path) -> Iterator[Path]:
-    """Where the sizes of a model in a folder, or in a cache of a hub, would be."""
+    """Files that may hold the sizes of a model in a folder, or in a cache of a hub."""
     if path.suffix in {".gguf", ".yaml", ".yml"}:
         yield path
     yield path / CONFIG

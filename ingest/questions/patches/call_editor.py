@@ -109,7 +109,7 @@ class CallEditor:
         return self._keep(self.text[:start] + self.text[end:], left, dict(call.environment))
 
     def _start_of(self, call: EngineCall, name: str, start: int) -> int:
-        """Where an argument with its name begins."""
+        """The beginning of an argument with its name."""
         holder = call.holder
         if isinstance(holder, ast.Dict) and call.arguments[name] in holder.values:
             key = holder.keys[holder.values.index(call.arguments[name])]
@@ -173,7 +173,7 @@ class CallEditor:
         return ""
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
-        """Where a node stands in the text."""
+        """The beginning and the end of a node in the text."""
         lines = self.text.split("\n")
 
         def offset(line: int, column: int) -> int:

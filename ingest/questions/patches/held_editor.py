@@ -44,7 +44,7 @@ class LaunchHolder(Protocol):
 
     @property
     def refusal(self) -> str:
-        """Why a text that was made is not as it should be."""
+        """The reason that an edited text is not as it should be."""
 
     def within(self, *, filled: bool = False) -> LaunchEditor | None:
         """Edits of the launch as a script of its own, or with what the text around it fills in."""

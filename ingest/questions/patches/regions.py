@@ -60,7 +60,7 @@ class Region:
         return self._outer(self.start + places[begin], self.start + places[old_end], self._escaped(piece))
 
     def _places(self, says: str) -> list[int] | None:
-        """Where each letter of what is said is written, and the end; None where it is written otherwise."""
+        """The places of each letter of a value in the text, and the end; None if it is written otherwise."""
         raw, places, at = self.raw, list[int](), 0
         for letter in says:
             while raw[at : at + 1].isspace() and raw[at : at + 1] != letter and raw[at - 1 : at].isspace():
@@ -91,7 +91,7 @@ class Region:
 
 
 def difference(before: str, after: str) -> tuple[int, int, int]:
-    """Where two texts begin to differ, and where they are alike again in the one and in the other."""
+    """The place where two texts begin to differ, and where they agree again in the one and in the other."""
     most = min(len(before), len(after))
     begin = next((at for at in range(most) if before[at] != after[at]), most)
     same = next((n for n in range(most - begin) if before[-1 - n] != after[-1 - n]), most - begin)

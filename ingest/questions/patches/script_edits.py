@@ -189,7 +189,7 @@ def _files(launches: Sequence[Launch], chosen: Sequence[int], beside: Beside) ->
 
 
 def _why_left(name: str, others: Container[str]) -> str:
-    """Why a file is left as it is; empty where a new one may stand beside it."""
+    """The reason to leave a file as it is; empty where a new one may stand beside it."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         return "which lies outside the folder of the script"

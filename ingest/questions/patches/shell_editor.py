@@ -227,7 +227,7 @@ class ShellEditor:
         return f"{self.text[:line]}{indent}export {name}={word}\n{self.text[line:]}"
 
     def _values_of(self, name: str) -> Iterator[tuple[int, int]]:
-        """Where the launch itself, and then the last assignment before it, gives a variable its value."""
+        """Spans where the launch itself, and then the last assignment before it, sets a variable."""
         for word, (start, end) in zip(self.command.words, self.command.spans, strict=True):
             raw = self.text[start:end]
             if word.startswith(f"{name}=") and raw.startswith(f"{name}="):
@@ -275,7 +275,7 @@ class ShellEditor:
         return ELSEWHERE
 
     def _last_of(self, tokens: Sequence[ScriptWord], names: frozenset[str]) -> int | None:
-        """Where a flag stands last among words of the text; None where it does not."""
+        """The last place of a flag among words of the text; None where there is none."""
         literal = self.words.literal
         there = (i for i in reversed(range(len(tokens))) if _name(literal(tokens[i]) or "") in names)
         return next(there, None)

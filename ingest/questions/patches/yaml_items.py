@@ -111,5 +111,5 @@ def without(text: str, start: int, end: int, before: int | None = None, *, is_pa
 
 
 def end_before(nodes: Sequence[YamlNode | None], start: int) -> int | None:
-    """Where the last of some items ends that stand before a place."""
+    """The last end of those items that stand before a place."""
     return max((one.end for one in nodes if one is not None and one.end <= start), default=None)

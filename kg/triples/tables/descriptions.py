@@ -24,7 +24,7 @@ class Descriptions(Protocol):
     """Takes in what is said of subjects."""
 
     def describe(self, subject: NamedNode, pairs: Iterable[Pair]) -> None:
-        """Say predicates and objects of a subject."""
+        """Add predicates and objects of a subject."""
 
     def is_new(self, noun: object, subject: NamedNode) -> bool:
         """Return whether a noun that others refer to has still to be described."""
@@ -34,7 +34,7 @@ class TripleDescriptions(list[Triple]):
     """Statements as triples."""
 
     def describe(self, subject: NamedNode, pairs: Iterable[Pair]) -> None:
-        """Say predicates and objects of a subject."""
+        """Add predicates and objects of a subject."""
         self.extend([Triple(subject, *pair) for pair in pairs])
 
     def is_new(self, noun: object, subject: NamedNode) -> bool:  # noqa: ARG002 - every reference is whole
@@ -68,7 +68,7 @@ class TextDescriptions(list[str]):
         return True
 
     def describe(self, subject: NamedNode, pairs: Iterable[Pair]) -> None:
-        """Say predicates and objects of a subject."""
+        """Add predicates and objects of a subject."""
         about = str(subject)
         self.append("".join([f"{about} {predicate} {term} .\n" for predicate, term in pairs]))
 

@@ -31,7 +31,7 @@ MOST_TRIPLES = 64
 
 
 class Node:
-    """Everything that a graph says of one subject.
+    """All statements of a graph about one subject.
 
     Attributes:
         iri: The subject.
@@ -106,7 +106,7 @@ class Field(ABC):
 
     @abstractmethod
     def write(self, value: Any, draft: SubjectDraft) -> None:
-        """Say the value."""
+        """Write the value."""
 
     @abstractmethod
     def read(self, node: Node) -> object:
@@ -129,7 +129,7 @@ class LiteralField(Field):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded(Field):
-    """Something that is written as a text and parsed from it.
+    """A value that is written as a text and parsed from it.
 
     Attributes:
         encode: To the text.

@@ -70,7 +70,7 @@ class DeployedProgram:
 
     @classmethod
     def of(cls, engine: Engine, hardware: Sequence[str]) -> DeployedProgram:
-        """That of an engine.
+        """The program of an engine.
 
         Args:
             engine: The engine.
@@ -115,7 +115,7 @@ class DeployedProgram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAddress:
-    """Where an engine is met.
+    """The address of an engine.
 
     Attributes:
         role: Of the engine.
@@ -146,7 +146,7 @@ class EnginePlace:
 
     @property
     def address(self) -> EngineAddress:
-        """Where those on the same server meet it."""
+        """The address of the engine for others on the same server."""
         role = self.engine.role
         return EngineAddress(
             role=role, host="127.0.0.1", port=_PORTS[role] + self.place, bootstrap=_BOOTSTRAP + self.place

@@ -1,1 +1,1 @@
-"""Why a recommendation was made, in sections that a person can read."""
+"""Explains a recommendation, in sections that a person can read."""

@@ -1,4 +1,4 @@
-"""Why a change or a start was recommended: what was asked, what was left out, every number."""
+"""Explains a change or a start: the question, the alternatives left out, every number."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation(ABC):
-    """Why something of an answer was recommended.
+    """An explanation of a recommendation.
 
     Attributes:
         answer: The answer that it is part of.
@@ -69,7 +69,7 @@ class Explanation(ABC):
         return tuple(Section(title=title, lines=lines) for title, lines in found if lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Everything: the whole answer, and what of it is explained."""
+        """The whole answer, and the part of it that is explained."""
         return {
             "explained": self.explained,
             "headline": self.headline,
@@ -84,13 +84,13 @@ class Explanation(ABC):
 
     @property
     def _since(self) -> str:
-        """That the knowledge has changed since it was recommended, where it has."""
+        """A note that the knowledge has changed since the recommendation; empty if it has not."""
         return "" if self.asked == self.explained else f" (was {self.asked}: the knowledge has changed since)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartExplanation(Explanation):
-    """Why a plan begins so, or has it as an alternative.
+    """An explanation of a plan's start, or of an alternative to it.
 
     Attributes:
         start: The start, or an alternative.
@@ -175,7 +175,7 @@ class StartExplanation(Explanation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeExplanation(Explanation):
-    """Why a change or a configuration was recommended.
+    """An explanation of a change or a configuration.
 
     Attributes:
         item: The recommendation.

@@ -1,4 +1,4 @@
-"""Why a recommendation was made, on one screen: four questions that a person asks."""
+"""Explains a recommendation on one screen: four questions that a person asks."""
 
 from __future__ import annotations
 

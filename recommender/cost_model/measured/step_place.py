@@ -1,4 +1,4 @@
-"""Where a step of a model lies among others: its work, its machine, its layout and its load."""
+"""The place of a step among others: its work, its machine, its layout and its load."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ class _Replay:
             self._leave(at, seat)
 
     def _come(self, steps: Floats, idle: NDArray[np.bool_]) -> None:
-        """Who has come by now is seen by the next step, or by a later one."""
+        """Note the requests that have come by now; the next step, or a later one, takes them."""
         alike = (steps > 1) | idle
         self.earlier = np.where(alike & (~self.open | idle), self.came, self.before)
         self.before = self.came
@@ -292,7 +292,7 @@ class _Replay:
         return np.maximum(np.minimum(np.minimum(left, space), reach), 0.0)
 
     def _next(self) -> Floats:
-        """When the next request comes; never where users wait."""
+        """The time of the next request; infinite where users wait."""
         if not self.is_open:
             return np.full(len(self.rows), np.inf)
         comes = self.sent[self.rows, np.minimum(self.came, self.most - 1)]
@@ -337,7 +337,7 @@ class _Replay:
 
 
 def _arrivals(asked: Scheduled, member: Ints, most: int) -> Floats:
-    """When requests come at a rate, dealt to engines in turn; the mean gap is what the rate gives."""
+    """Times of requests that come at a rate, dealt to engines in turn; their mean gap fits the rate."""
     n = len(member)
     if not np.any(asked.rate > 0):
         return np.full((n, most), np.nan)
@@ -351,7 +351,7 @@ def _arrivals(asked: Scheduled, member: Ints, most: int) -> Floats:
 
 
 def _drawn(asked: Scheduled, member: Ints, most: int) -> tuple[Floats, Floats]:
-    """Where the prompt of each request ends among all of their tokens, and the decode steps of its answer."""
+    """The end of each request's prompt among the tokens of all, and the decode steps of its answer."""
     apart, many = asked.spread[:, None], int(member.max()) + 1
     longer = np.random.default_rng(0).uniform(-1, 1, (many, 2, most))[member]
     slower = np.random.default_rng(2).normal(size=(many, most))[member]

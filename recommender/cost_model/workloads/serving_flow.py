@@ -256,7 +256,7 @@ def _with_replay(
 
 
 def is_apart(s: Columns) -> NDArray[np.bool_]:
-    """Where engines of their own prefill."""
+    """Mask of rows in which separate engines prefill."""
     return np.asarray(s["separation"] == CHOICES["separation"].index("separate"))
 
 

@@ -80,7 +80,7 @@ class WaitedCommand:
         return True
 
     def resume(self) -> None:
-        """Let it go on, or start it again."""
+        """Resume the process, or start it again."""
         if self._pauses_by == "stop":
             self.send(signal.SIGCONT)
         else:

@@ -71,7 +71,7 @@ class HeldLock:
 
     @property
     def descriptor(self) -> int:
-        """For the process that inherits it."""
+        """File descriptor for the process that inherits it."""
         return self._stream.fileno()
 
     def take(self) -> bool:

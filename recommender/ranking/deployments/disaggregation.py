@@ -56,7 +56,7 @@ class DeploymentTerms:
 
     @classmethod
     def of(cls, problem: Problem, starts: Starts) -> DeploymentTerms | None:
-        """Those of the start of a question: its load too, unless limits on times alone decide it."""
+        """The terms of a question's start: its load too, unless limits on times alone decide it."""
         base, price = starts.question, starts.price
         if base is None or price is None:
             return None
@@ -223,7 +223,7 @@ def fastest_of_both(terms: DeploymentTerms) -> float:
 
 
 def _telling(rated: Iterable[RatedDeployment]) -> list[RatedDeployment]:
-    """For each number of devices and load the one that takes most requests, and the first to answer."""
+    """The best of each number of devices and load: the one with most requests, and the first to answer."""
     best: dict[tuple[int, float, bool], tuple[float, RatedDeployment]] = {}
     for one in rated:
         for by_time, merit in ((False, one.requests_per_s), (True, -one.ttft_s - one.tpot_s)):

@@ -62,7 +62,7 @@ _BY_MEMORY = ((20, 2048, 8, 8), (35, 2048, 24, 80), (60, 4096, 32, 160), (90, 81
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFit:
-    """Why a server does not start, and what starts.
+    """The reason that a server does not start, and changes with which it starts.
 
     Attributes:
         says: What a device needs and has, in English and Chinese.
@@ -132,7 +132,7 @@ class ServerMemory:
 def server_fit(
     question: Question, current: Mapping[str, Value], program: str, *, asked: float = 0.0, most: int = 0
 ) -> ServerFit | None:
-    """Why a server does not start, or refuses its longest requests; None where it does neither.
+    """Check that a server starts and accepts its longest requests; None where it does.
 
     Args:
         question: What runs, with its settings.
@@ -245,7 +245,7 @@ def _cut(cache: float, left: float, length: int, fits: int) -> ServerFit:
 def _fewer_adapters(
     server: ServerMemory, stated: Mapping[str, Value], room: float, length: int
 ) -> Iterator[Mapping[str, Value]]:
-    """As many slots for adapters as there is room for, or the highest rank of as many as are told."""
+    """Changes to as many adapter slots as fit, or to the highest rank that all slots can have."""
     free = room - sum(replace(server, adapters=0.0).parts(length).values())
     slots, now = positive(stated.get("lora_slots")) or 1, positive(stated.get("lora_rank")) or 16
     if (fits := int(free * slots // server.adapters)) >= 1:

@@ -60,7 +60,7 @@ def kernel_settings(
 
 
 def place(question: KernelQuestion, device_label: str) -> str:
-    """Where the settings are written, in a sentence."""
+    """A sentence that says where the settings are written."""
     if question.framework in _TABLES and question.kernel.grouped:
         facts = [f"{name}={question.sizes[name]}" for name in ("E", "N") if name in question.sizes]
         maker = "NVIDIA " if is_nvidia(question.device) else "AMD " if is_amd(question.device) else ""

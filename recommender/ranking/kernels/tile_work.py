@@ -369,7 +369,7 @@ def _is_double(tile: Columns) -> NDArray[np.bool_]:
 
 
 def _grouped(core: TileCore, m: Floats, warps: Floats) -> NDArray[np.bool_]:
-    """Where the warps of a program compute as groups, which reads operands once and reaches Hopper's peak."""
+    """Mask of tiles whose warps compute as groups: operands are read once, and Hopper's peak is reached."""
     return (m >= GROUP_ROWS) & (warps >= GROUP_WARPS) & (core.capability >= HOPPER)
 
 

@@ -67,7 +67,7 @@ def drafted_whole(
 
 
 def _missing(drafter: AgreedSetting | None, situation: StartSituation, *, has_path: bool) -> str:
-    """Why nothing drafts here; empty if something does: a method, or a draft model that stands for one."""
+    """The reason that nothing drafts here; empty if a method, or a draft model in its place, does."""
     if drafter is None or drafter.share < IN_THE_START:
         return "fewer than half of the recipes, by weight, agree on what drafts"
     name, model = drafter.value.lower(), situation.model

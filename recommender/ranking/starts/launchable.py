@@ -125,7 +125,7 @@ def _taken(
 
 
 def _refused(item: PlanSetting, found: LookUp) -> str:
-    """Why a release does not take a setting; empty where it does, or where nothing is known of that."""
+    """The reason that a release does not accept a setting; empty where it does, or where that is unknown."""
     if found.standing in {Standing.REMOVED, Standing.NOT_YET}:
         return str(found)
     setting = found.setting
@@ -140,7 +140,7 @@ def _refused(item: PlanSetting, found: LookUp) -> str:
 
 
 def _unwritable(item: PlanSetting, found: LookUp, release: ReleaseSettings) -> str:
-    """Why the command of a server cannot hold a setting of ours; empty where it can."""
+    """The reason that a server's command cannot hold a setting of ours; empty where it can."""
     if item.where is SettingPlace.JSON and not item.file and found.standing is Standing.UNKNOWN:
         found = release.look_up(carrying_flag(item), SettingPlace.FLAG, suggest=False)
     if item.where in {SettingPlace.FLAG, SettingPlace.JSON} and found.standing is Standing.UNKNOWN:

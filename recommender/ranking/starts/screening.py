@@ -116,7 +116,7 @@ class Screen:
         return NotHere(strategy=item.key, because=f"a checkpoint of {item.first.model}", fact="model")
 
     def place_of(self, name: str) -> tuple[SettingPlace, str]:
-        """Where a setting is written, and its key there, by the name that people or strategies give it."""
+        """The place and the key of a setting, by the name that people or strategies give it."""
         written = self.situation.written(name)  # as the script has it
         release = self.release()
         if release is not None and release.registry.overrides and "." in (written or name).lstrip("-"):

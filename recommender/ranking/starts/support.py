@@ -79,7 +79,7 @@ def weights_of(
 
 
 def beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: HardwareTree) -> str:
-    """Why the weights alone fill more than all devices have, whatever runs them; empty where they do not."""
+    """A sentence if the weights alone exceed the memory of all devices, whatever runs them; else empty."""
     needed, memory, precision = weights_of(situation, sizes, tree)
     devices = situation.devices
     if not devices or needed <= devices * memory:
@@ -93,7 +93,7 @@ def beyond_memory(situation: StartSituation, sizes: Mapping[str, Value], tree: H
 
 
 def tables_beyond_memory(problem: Problem, sizes: Mapping[str, Value], tree: HardwareTree) -> list[str]:
-    """That the embedding tables are larger than the memory of all devices; nothing where they are not."""
+    """A note if the embedding tables are larger than the memory of all devices; else nothing."""
     memory, devices = tree.facts(problem.hardware.name).get("memory_bytes"), problem.hardware.count or 1
     needed = table_bytes(sizes)
     if not isinstance(memory, int | float) or needed <= devices * memory:
@@ -109,7 +109,7 @@ def is_judged(asked: LayoutQuestion) -> bool:
 
 
 def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
-    """Why "does not fit" cannot be said: the program's memory is not modelled, or a script says it runs."""
+    """The reason to withhold "does not fit": memory is not modelled, or a script says that it runs."""
     if not is_judged(asked):
         return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
     if not is_believed(situation, asked):
@@ -199,7 +199,7 @@ def official(
     layout: ParallelLayout | None,
     settings: Sequence[PlanSetting],
 ) -> Iterator[str]:
-    """Where the start differs from the page of this very case: this model on so many of these devices."""
+    """Differences from the page of this very case: this model on so many of these devices."""
     reasons = {item.strategy: item.because for item in draft.refused}
     if layout is not None and (recipe := page_of(draft, layout.devices)) is not None:
         other = differences(recipe, {plain_key(item.key): item.value for item in settings})

@@ -164,7 +164,7 @@ def _timeline(content: Mapping[str, Any], words: Words) -> Markup:
 
 
 def _times(content: Mapping[str, Any], words: Words) -> Markup:
-    """When the job was asked for and is planned, in words."""
+    """The times at which the job was requested and is planned, in words."""
     asked, planned = content.get("asked"), content.get("planned") or ()
     said = [words("Asked {span}.", span=_span(asked))] if asked else []
     said += [words("Planned {span}.", span=", ".join(map(_span, planned)))] if planned else []

@@ -37,7 +37,7 @@ class Hyperparameters:
 
     @classmethod
     def unpacked(cls, theta: NDArray[np.float64]) -> Hyperparameters:
-        """From ``packed``."""
+        """Restore what ``packed`` made."""
         values = np.exp(theta)
         return cls(scales=values[:-2], amplitude=float(values[-2]), noise=float(values[-1]))
 

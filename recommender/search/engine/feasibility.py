@@ -81,7 +81,7 @@ class FeasibilityModel:
 
     @property
     def probability(self) -> NDArray[np.float64]:
-        """That each candidate runs, shape (N,); all ones while nothing failed."""
+        """The probability that each candidate runs, shape (N,); all ones while nothing failed."""
         ran, failed = self._counts
         if not failed:
             return np.ones(len(self._features))

@@ -233,7 +233,7 @@ class Search:
 
     @property
     def front(self) -> list[Evaluation]:
-        """Those that keep the limits and that no other is better than in everything; best first."""
+        """Evaluations within the limits that no other beats in every objective; best first."""
         kept, costs = self._tally.comparable()
         best = [e for e, on in zip(kept, non_dominated(costs), strict=True) if on]
         return sorted(best, key=lambda e: cost_of(e.values[0] or 0.0, self.objectives[0]))

@@ -53,7 +53,7 @@ class Sources:
         return found
 
     def teach(self, feasibility: FeasibilityModel) -> None:
-        """Tell what failed there, where all parameters are shared."""
+        """Add the failures of the sources to a model, where all parameters are shared."""
         for model in self.models:
             ran = np.isfinite(model.costs)
             if model.shared.all() and not ran.all():

@@ -30,7 +30,7 @@ class ProgramStamp(JsonNoun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchMetadata(JsonNoun):
-    """Everything beside its trials that a search needs to go on from its log alone.
+    """The record, beside its trials, that a search needs to go on from its log alone.
 
     Attributes:
         file: Content of the search file with the facts of the cost model looked up, for

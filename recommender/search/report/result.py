@@ -284,7 +284,7 @@ def _interval(evaluations: Sequence[Evaluation]) -> tuple[float, float] | None:
 
 
 def _reasons(evaluations: Sequence[Evaluation]) -> list[dict[str, object]]:
-    """Why evaluations failed, most frequent first."""
+    """Reasons of failed evaluations, most frequent first."""
     counts: dict[str, int] = {}
     for item in evaluations:
         if not item.ok:

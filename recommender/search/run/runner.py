@@ -238,7 +238,7 @@ class Runner:
         return replace(noted, values={**noted.values, "accuracy_loss": loss})
 
     def _stop_reason(self) -> str | None:
-        """Why to start nothing more; None to go on."""
+        """The reason to start nothing more; None to go on."""
         if self.cancel.is_set():
             return "interrupted"
         evaluations, stop = self.search.evaluations, self.task.stop

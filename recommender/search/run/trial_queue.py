@@ -219,7 +219,7 @@ class TrialQueue:
         return next(filter(None, claims), None)
 
     def _hold(self, trial: LoggedTrial) -> None:
-        """Have the search know that a configuration is being evaluated."""
+        """Tell the search that a configuration is being evaluated."""
         if trial.number not in self._numbers:
             self._numbers[trial.number] = self.search.hold(trial.configuration)
 

@@ -74,7 +74,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
 
 
 def row(wanted: KernelRequest) -> SpaceDraft:
-    """Something done along rows of N, such as a softmax or a norm: tiles in the unified buffer.
+    """Space of an operator along rows of N, such as a softmax or a norm: tiles in the unified buffer.
 
     A tile comes in through one queue and leaves through another, each twice with double buffering, and is
     reckoned with once in 32 bits.
@@ -107,7 +107,7 @@ def row(wanted: KernelRequest) -> SpaceDraft:
 
 
 def elementwise(wanted: KernelRequest) -> SpaceDraft:
-    """Something done to each of N elements: tiles in the unified buffer, as for rows."""
+    """Space of an operator on each of N elements: tiles in the unified buffer, as for rows."""
     element = wanted.element_bytes
     least = max(ALIGNED_BYTES // max(int(element), 1), 64)
     draft = SpaceDraft()

@@ -35,7 +35,7 @@ class LayerGroups:
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """Those it does not know; they stay as the rest."""
+        """Parameters it does not know; they stay as the rest."""
         return tuple(name for name in self.written["parameters"] if name not in GROUPS)
 
     def add(

@@ -70,7 +70,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
 
 
 def row(wanted: KernelRequest) -> SpaceDraft:
-    """Something done along rows of N, such as a softmax or a norm: columns at once and rows of a program."""
+    """Space of an operator along rows of N, such as a softmax or a norm: columns and rows of a program."""
     if wanted.device.ascend:
         return triton_ascend.row(wanted)
     whole = power_above(wanted.sizes["N"], LEAST_ROW)
@@ -107,7 +107,7 @@ def attention(wanted: KernelRequest) -> SpaceDraft:
 
 
 def elementwise(wanted: KernelRequest) -> SpaceDraft:
-    """Something done to each of N elements: how many a program takes at once."""
+    """Space of an operator on each of N elements: the number that a program takes at once."""
     if wanted.device.ascend:
         return triton_ascend.elementwise(wanted)
     draft = SpaceDraft()

@@ -55,7 +55,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
 
 
 def row(wanted: KernelRequest) -> SpaceDraft:
-    """Something done along rows of N, such as a softmax or a norm, in the unified buffer."""
+    """Space of an operator along rows of N, such as a softmax or a norm, in the unified buffer."""
     whole = power_above(wanted.sizes["N"], LEAST_ROW)
     rows = power_above(wanted.sizes.get("M", MOST_ROWS), 1)
     draft = SpaceDraft()
@@ -68,7 +68,7 @@ def row(wanted: KernelRequest) -> SpaceDraft:
 
 
 def elementwise(wanted: KernelRequest) -> SpaceDraft:
-    """Something done to each element, in blocks of the unified buffer."""
+    """Space of an operator on each element, in blocks of the unified buffer."""
     draft = SpaceDraft()
     draft.parameters["BLOCK_SIZE"] = powers(
         LEAST_ROW, min(power_above(wanted.sizes["N"], LEAST_ROW), LONGEST_ROW)

@@ -141,7 +141,7 @@ def replay(
 
 @dataclass(slots=True)
 class _RecordedClock:
-    """Tells the time at which something happened that is done again.
+    """A clock that shows the time of an event while it is replayed.
 
     Attributes:
         time: That time.

@@ -123,14 +123,14 @@ def examine(layout: WorkspaceFiles, *, deep: bool, cache: Path | None = None) ->
 
 
 def live_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
-    """Say what is wrong with the live graph; empty if nothing is."""
+    """The fault of the live graph; empty if there is none."""
     if not (layout.live / "CURRENT").is_file():
         return f"{layout.live / 'CURRENT'} is missing"
     return _graph_fault(layout, layout.live, deep=deep)
 
 
 def published_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
-    """Say what is wrong with the published graph; empty if nothing is.
+    """The fault of the published graph; empty if there is none.
 
     Blocks that it shares with the live graph, as hard links, are checked there.
     """
@@ -144,7 +144,7 @@ def published_fault(layout: WorkspaceFiles, *, deep: bool) -> str:
 
 
 def _graph_fault(layout: WorkspaceFiles, folder: Path, *, deep: bool) -> str:
-    """Say what is wrong with a graph, or why it is of other batches; empty if it is whole, or only behind.
+    """The fault of a graph, or its other batches; empty if it is whole, or only behind.
 
     Args:
         layout: The workspace.
@@ -196,7 +196,7 @@ def is_lost(faults: list[str]) -> bool:
 
 
 def vector_fault(layout: WorkspaceFiles) -> str:
-    """Say how many vectors are not what was written; empty if none."""
+    """The number of vectors that changed since they were written, in words; empty if none."""
     try:
         with TrialStore(layout.trials, read_only=True) as trials:
             number = damaged(trials.file)

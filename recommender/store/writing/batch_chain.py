@@ -92,7 +92,7 @@ class BatchChain:
         self._sweep()
 
     def publish(self) -> None:
-        """Let readers see what was acknowledged."""
+        """Publish acknowledged batches to readers."""
         if self._is_ahead:
             publish(self._graph, self._layout.graph)
             self._is_ahead = False

@@ -71,7 +71,7 @@ class ProblemVectors:
             self._index.rebuild()
 
     def catch_up(self) -> None:
-        """Let the index take in what waits outside it, where that is much."""
+        """Add the vectors that wait outside the index to it, where they are many."""
         self._index.catch_up()
 
     def _encode_again(self) -> None:

@@ -174,7 +174,7 @@ class Writer:
         self.change_knowledge(removed, added)
 
     def change_knowledge(self, removed: Iterable[Triple], added: Iterable[Triple]) -> None:
-        """Say other things of the knowledge, as one step that is no batch."""
+        """Change statements of the knowledge, as one step that is no batch."""
         with self._step() as step:
             step.knowledge(added, removed)
         self.changed()

@@ -1,4 +1,4 @@
-"""Where each program keeps its settings."""
+"""The places where each program keeps its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Where one program keeps its settings, in all its releases: a path that a release lacks is passed over.
+    """The places of one program's settings, in all its releases: a path that a release lacks is passed over.
 
     Attributes:
         software: Its name in the registry.

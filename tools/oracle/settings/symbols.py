@@ -61,7 +61,7 @@ NOBODY: Cases = (((), None),)
 
 @dataclass(frozen=True)
 class Symbol:
-    """Something that a launch or its device decides.
+    """A value that a launch or its device decides.
 
     Attributes:
         name: As terms call it: ``memory``, ``device``, ``platform``, or the key of a setting.

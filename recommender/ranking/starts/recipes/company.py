@@ -22,7 +22,7 @@ choice."""
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """Which settings recipes set together.
+    """Sets of settings that recipes have together.
 
     Attributes:
         sets: Plain keys of each recipe.

@@ -222,7 +222,7 @@ class KnownRecipes:
         self._found: dict[tuple[str, frozenset[Role], tuple[str, ...]], list[Recipe]] = {}
 
     def of(self, situation: StartSituation) -> list[Recipe]:
-        """Those of its framework and role, for hardware of its vendor or for none in particular."""
+        """Recipes of its framework and role, for hardware of its vendor or for none in particular."""
         vendor = situation.hardware[-1:]
         key = (situation.framework.id, situation.roles, vendor)
         if key not in self._found:
