@@ -156,7 +156,7 @@ class _Bounded:
         self.left = HEADER_BYTES
 
     def read(self, size: int) -> bytes:
-        """Read on."""
+        """Read the next bytes."""
         chunk = self._stream.read(size)
         self.left -= len(chunk)
         if self.left < 0:

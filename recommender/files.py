@@ -98,7 +98,7 @@ class LearnedFiles:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """All of them."""
+        """All learned files."""
         return (self.components,)
 
     def contents(self) -> dict[str, bytes]:

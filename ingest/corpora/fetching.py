@@ -42,7 +42,7 @@ def download(
 
     Args:
         address: Where it is published.
-        path: Where to.
+        path: The file to write.
         most_bytes: What it may be long.
         on_progress: Called with the bytes that came since its last call.
 

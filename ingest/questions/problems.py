@@ -54,7 +54,7 @@ class Resolver(Protocol):
         """A node of the hardware tree, of which there are so many."""
 
     def model(self, text: str) -> ResolvedModel:
-        """A model."""
+        """Resolve the name of a model."""
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:
         """Ids of the models that have these sizes."""

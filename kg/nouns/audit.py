@@ -63,7 +63,7 @@ class AuditRule:
         right: Where it is right, by language.
         remedy: Setting to write in its place, as ``"--dtype auto"``; empty to take it away.
         removes: Settings to take away where that is not the setting alone; empty for the setting.
-        source: Who says so.
+        source: The document that states it.
     """
 
     id: str

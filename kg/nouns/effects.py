@@ -24,8 +24,7 @@ from kg.nouns.values import Settings, show
 UNATS_PER_NAT = 1_000_000
 
 RECENT = 32
-"""Dated gains that an effect keeps: enough to see a shift of one standard deviation, small enough (2 kB) to
-be rewritten with each outcome."""
+"""Dated gains that an effect keeps: they show a shift of one standard deviation and take 2 kB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -16,8 +16,7 @@ from kg.nouns.values import Settings, digest
 LEAST_TIMED = 8
 """Values of a table from which its best can stand apart from all others."""
 NO_RUN = 10.0
-"""Ratio to the next best from which a best counts as a run that did nothing; a choice: no setting
-wins so much over all others."""
+"""Ratio to the next best from which a best counts as a run that did nothing; a choice."""
 
 
 class Kind(StrEnum):

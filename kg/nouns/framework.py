@@ -16,7 +16,7 @@ class Framework(Concept):
         phases: Phases that it serves.
         hardware: Nodes of the hardware tree that it runs on.
         stack: Software below it whose settings it passes on: libraries, drivers, the host.
-        sources: Who says so.
+        sources: The documents that state it.
     """
 
     phases: tuple[str, ...]

@@ -271,7 +271,7 @@ class Relation:
 
     Attributes:
         target: Id of the strategy or bottleneck.
-        source: Who says so.
+        source: The document that states it.
     """
 
     target: str

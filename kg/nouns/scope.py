@@ -13,7 +13,7 @@ class ScopeClause:
 
     Attributes:
         condition: An expression over facts of the question (:mod:`kg.terms.conditions`).
-        source: Who says so.
+        source: The document that states it.
         reason: Why, in words; empty if the condition says it.
     """
 
@@ -28,7 +28,7 @@ class Caveat:
 
     Attributes:
         text: In words.
-        source: Who says so.
+        source: The document that states it.
     """
 
     text: str

@@ -27,8 +27,7 @@ from kg.terms.meanings import table
 
 FOLDER = "settings"
 REMEMBERED = 16384
-"""Spellings whose answers are kept: a plan asks for some hundred, most of them many times; what ships never
-changes."""
+"""Spellings whose answers are kept: a plan asks for some hundred, most of them many times."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def import_graph(store: GraphStore, stream: IO[bytes], form: str, *, batches: bo
     """Add the triples of a document to a store, all or none.
 
     Args:
-        store: Where to.
+        store: The store that takes it in.
         stream: The document.
         form: Its format, or its file name.
         batches: Also take over the batches of the other workspace. Leave them out where the store has

@@ -307,6 +307,7 @@ def estimate_problem(
     stated = frozenset(map(canonical_name, [*(settings or {}), *(axes or {}), *chain(*compare)]))
     question, lengths = with_length(decided_question(asked, starts, stated, server), sizes)
     lengths = tuple(fact for fact in lengths if "seq_len" not in stated)
+    # measured runs correct the shipped constants alone; a decision brings those near its own settings
     if about is not None and constants is None and (question is asked or stated):
         changed = replace(question, settings={**question.settings, **(settings or {})})
         question = replace(question, measured=about(changed).measured)
@@ -315,6 +316,7 @@ def estimate_problem(
     current: Mapping[str, Value] = problem.current or {}
     program = question.engine
     read = statement(current, program)
+    # not ignored, though no price has them: they bound the memory, which is judged further below
     heard = {name for name, fact in read.fact_of.items() if fact in _OF_ROOM and question.phase == "serving"}
     question = replace(question, ignored=tuple(name for name in question.ignored if name not in heard))
     if question.ignored:
@@ -348,6 +350,7 @@ def estimate_problem(
         )
     priced = tuple(priced_steps(steps, [question.configuration(item) for item in kept]))
     unfit, most = None, sizes.get("max_positions")
+    # a question without a launch has nothing that an engine could refuse to start
     if problem.situation.has_script or heard:
         lengths_told = (problem.workload.shape.get(name, 0) for name in ("input_len", "output_len"))
         unfit = server_fit(

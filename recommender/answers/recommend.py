@@ -95,6 +95,7 @@ class Recommender:
         neighbours = self.retriever.find(without_unread(problem, model) if is_of_model else problem)
         rules = self.feasibility.of(problem, model, neighbours)
         if problem.workload.kind in _BY_STRATEGY and problem.workload.model:
+            # a number format that the chip lacks rules out every configuration: no plan need be sought
             if formats := [item for item in rules.check(Settings()) if item.rule == NUMBER_FORMAT]:
                 raise _nothing(problem, neighbours, formats)
             planned = self.planner.plan(problem, k, model=model, rules=rules)
@@ -114,6 +115,7 @@ class Recommender:
         if problem.workload.kind in _BY_STRATEGY:
             cases = [item for item in cases if not self._is_for_strategies(item, ranked, problem)]
         recommendations = [_with_warnings(item, rules) for item in _merged(cases, chosen, k)]
+        # a far nearest case is a reason to abstain for cases alone: strategies state where they hold
         abstention = None if chosen or not recommendations else _abstention(choice, recommendations)
         kernel = self._kernel(problem, k, recommendations, refused, space, is_near=abstention is None)
         if kernel is not None:

@@ -126,6 +126,7 @@ def tuned_script(
     if script:
         launch = _launch(script, plan.start.framework, server)
         unwritten += _unseen_devices(launch, plan)
+        # without the path of a draft model the server would not start: such flags are named, not written
         drafts = any(item.value == DRAFT_MODEL for item in wanted.values())
         drafted = {
             item.key.partition(".")[0]

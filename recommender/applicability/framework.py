@@ -116,6 +116,7 @@ def running_framework(
             f"{plugin} says that it does not serve {model}",
             hint="--software names another program, such as torch-npu",
         )
+    # the usual program, each rule overruling those before: the work, diffusion, adapters, rewards
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, is_language), ""))
     usual = by_id.get(_OF_DIFFUSION.get(vendor, ""), usual) if denoises else usual
     if trains and usual is not None and _has_adapters(problem) and spelt("lora_rank", usual.id) is None:
@@ -130,6 +131,7 @@ def running_framework(
             f"{stated[0].id} is not for {not_this} models, which the question is about",
             hint=f"--software names a program for {not_this}; --phase another phase",
         )
+    # a version of PyTorch describes the environment of the program; it does not choose PyTorch as the program
     if usual is not None and usual.id != LIBRARY and usual.reads(LIBRARY):
         named = [item for item in named if item.id != LIBRARY]
     if named:  # the one that runs on the others: vllm-ascend before torch-npu

@@ -119,8 +119,7 @@ class AuditCase:
 
 
 _OF_OLDER, _OLDER_SHARE = 3, 0.25
-"""Settings that are gone, and their share, from which a launch counts as one of an older release: fewer are
-leftovers; a choice."""
+"""Removed settings, and their share, that make a launch one of an older release; a choice."""
 ROLES = {"kv_producer": "prefill", "prefill": "prefill", "kv_consumer": "decode", "decode": "decode"}
 _ROLE_KEYS = ("kv_transfer_config.kv_role", "--disaggregation-mode")
 _ASCEND = ("ASCEND_", "HCCL_", "TASK_QUEUE_", "VLLM_ASCEND_", "PYTORCH_NPU_")

@@ -68,7 +68,7 @@ class StepKey:
         device: Id of the device.
         architecture: Kind of network.
         model: Id of the model.
-        site: Who measured.
+        site: The site that measured it.
     """
 
     phase: str

@@ -48,7 +48,7 @@ def estimate(
 
     Args:
         model: What runs.
-        machine: Where.
+        machine: The machine that runs it.
         phase: ``"training"`` or ``"serving"``.
         settings: One mapping per configuration; names as in ``recommender.cost_model.settings.plans``.
         operators: Calibrated operators and measured steps; the shipped ones if None.

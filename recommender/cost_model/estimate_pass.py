@@ -95,7 +95,7 @@ def estimate_pass(
 
     Args:
         model: What runs.
-        machine: Where.
+        machine: The machine that runs it.
         phase: ``"prefill"`` or ``"decode"``.
         settings: Of serving.
         sequences: Of one engine.

@@ -136,7 +136,7 @@ def measured_steps(
         runs: From :func:`read_runs`.
         question_of: Looks up what a run is of.
         name: Of the file, for messages.
-        site: Who measured.
+        site: The site that measured it.
 
     Raises:
         InputError, MissingFactError: A run cannot be estimated; the message says which.

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 MOST_OPERATORS = 40
 """Operator types in the map: the costliest."""
 MOST_RANKS = 50
-"""Ranks in the map; beyond, those that differ most from the median rank. With the operators 2,000 cells: no
-more can be read on a screen."""
+"""Most ranks in the map, those farthest from the median: 2,000 cells, as many as a screen shows."""
 MOST_ROWS = 25
 """Rows behind a cell: the longest."""
 MOST_ROWS_OF_ALL = 2_000

@@ -175,6 +175,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         InputError: The log cannot be read, or nothing is in it.
     """
     faults = KnownFaults(patterns)
+    # one index of rare words for all that is looked for: most lines hold none and cost next to nothing
     told = ((pattern, pattern) for pattern in telling_patterns())
     parts = [(text, None) for text in _PARTS]
     looked_at = [(text.decode(), text) for text in (_BLOCK, _FRAME_BYTES)]
@@ -214,6 +215,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
                     _tell(item, line, arguments, sizes, functions)
             if not faults.take(line, shown):
                 further.append(line)
+        # a log of any length is read in bounded memory: lines that may still explain something stay
         if len(kept := [*others, *further]) > MOST_KEPT:
             kept = _worth(kept, marked)[-MOST_KEPT:]
         others = kept

@@ -66,7 +66,7 @@ class NormalEquations:
 
     @classmethod
     def empty(cls, features: int) -> NormalEquations:
-        """No rows yet."""
+        """Equations without rows."""
         knots = len(KNOTS)
         return cls(np.zeros((knots, features, features)), np.zeros((knots, features)), np.zeros(knots))
 

@@ -105,7 +105,7 @@ class CommandObjective:
 
     @property
     def kind(self) -> Kind:
-        """Measured."""
+        """Kind of its values: measured."""
         return Kind.MEASURED
 
     def check(self, parameters: Iterable[str]) -> None:

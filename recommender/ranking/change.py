@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 ID_LENGTH = 12
 """Hexadecimal digits of a change's id: what a person copies."""
 LEAST_LOG_GAIN = 0.03
-"""Modelled change below which the cost model has nothing to say: it has no mechanism for it, or another part
-of the step hides it. A choice."""
+"""Modelled change below which the cost model has nothing to say: something else hides it. A choice."""
 LEAST_SHOWN = 0.005
 """Log gain below which a change wins nothing: it is printed as 1.00x."""
 MEASURED = "measured here"

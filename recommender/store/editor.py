@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from recommender.store.versions import Version
 
 BATCH_OUTCOMES = 50_000
-"""Outcomes taken into one batch: an effect that recurs is then written once for many of them, in half a
-gigabyte."""
+"""Outcomes of one batch, in half a gigabyte: an effect that recurs is written once for many."""
 MOST_KNOWLEDGE_BYTES = 16 << 20
 """Largest file of a user's knowledge; sixteen times the largest that ships. A choice."""
 

@@ -180,6 +180,7 @@ def ingest_files(
                 return
             if waiting:
                 origins[item.path.name] = None
+            # the mark goes with the last rows of its file: after a crash before that the file is read again
             if completion is not None and item.key and item.key not in completion.rows_by_file:
                 completed.append(mark(item.key, item.good))
         elif isinstance(item, Recipe):

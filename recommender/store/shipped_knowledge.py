@@ -99,9 +99,9 @@ class _Ids:
     """Takes every name for the id that it is in a shipped file."""
 
     def hardware_or_slug(self, text: str) -> tuple[str, bool]:
-        """The text, known."""
+        """The text as it is, taken as known."""
         return text, True
 
     def model(self, text: str) -> ResolvedModel:
-        """The text."""
+        """The text as it is."""
         return ResolvedModel(id=text)

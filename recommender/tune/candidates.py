@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 _WHOLE = re.compile(r"\d{1,12}")
 _NAMED = re.compile(r"\s*(-{1,2}[A-Za-z][\w.-]*|[A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
 _TRIED = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.LIMIT, FindingKind.OFFLOAD})
-"""Kinds of findings that are tried where they leave a setting to the user: the others change what is served,
-or keep the script from running."""
+"""Kinds of findings that are tried; others change the service, or keep the script from running."""
 ASKED = "asked for"
 _BATCHES = ("batch", "chunk", "micro_batch")
 """Facts whose flags are tried although the script does not set them."""

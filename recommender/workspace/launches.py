@@ -177,8 +177,7 @@ class LaunchDesk(Desk):
         """Judge the settings of a launch: what they switch off, what that costs here, where it is right.
 
         Args:
-            raw: The question as for :meth:`AskDesk.problem`; without hardware, or about an unknown model,
-                nothing is priced.
+            raw: The question as for :meth:`AskDesk.problem`; unpriced without hardware or a known model.
             running: Settings of the launch (``ingest.questions.launches.running``).
             rules: Of a user, beside those that ship.
             to: A program and its release: what that makes of the launch is told as well.

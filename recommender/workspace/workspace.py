@@ -132,8 +132,7 @@ class Workspace:
         Args:
             path: Its directory; made if it does not exist.
             cache: The user's cache directory.
-            text_model: Name of the text model; None for structured features alone; the default where
-                it can be had if empty.
+            text_model: Name of the text model; None for structured features alone; empty for the default.
             with_shipped: Fill it with the shipped knowledge and cases.
             clock: Tells the time.
             on_step: Called with what begins, in words.
@@ -255,7 +254,7 @@ class Workspace:
 
     @property
     def pages(self) -> PagesDesk:
-        """Reports."""
+        """The desk of reports."""
         from recommender.workspace.pages import PagesDesk
 
         return PagesDesk(self)

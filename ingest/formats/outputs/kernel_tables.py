@@ -79,7 +79,7 @@ class TimingTable:
 
 @cache
 def timing_tables() -> tuple[TimingTable, ...]:
-    """All tables."""
+    """All tables of kernel times that are read."""
     document: Any = load_yaml(data.text("outputs/kernels.yaml").encode())
     return tuple(_timing_table(row) for row in document["tables"])
 

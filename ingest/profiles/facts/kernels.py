@@ -97,7 +97,7 @@ class Kernels:
         return self.start_ns + np.rint(np.nan_to_num(self.duration_us) * 1e3).astype(np.int64)
 
     def text(self, column: str, row: int) -> str:
-        """One text."""
+        """The text of a column in a row."""
         return self.texts[column][row]
 
     def pipe(self, name: str) -> Floats:

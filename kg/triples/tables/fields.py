@@ -253,7 +253,7 @@ class Spread(Field):
     """Settings, each under a predicate of its own.
 
     Attributes:
-        predicate: Not used.
+        predicate: Unused.
         path: What the predicates share, such as ``"dimension"``.
     """
 

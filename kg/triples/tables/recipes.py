@@ -30,7 +30,7 @@ class RecipeSettings(Field):
             draft.add(TG.SETTING_KEY, Literal(key))
 
     def read(self, node: Node) -> object:
-        """The settings."""
+        """Read the settings."""
         found = node.literals(self.predicate)
         if not found:
             return MISSING

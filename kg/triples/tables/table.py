@@ -61,7 +61,7 @@ class Inline(Field):
     """Another noun whose attributes are said of the same subject.
 
     Attributes:
-        predicate: Not used.
+        predicate: Unused.
         table: How that noun is written.
     """
 

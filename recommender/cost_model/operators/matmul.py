@@ -42,7 +42,7 @@ def analytic(
     """Times, and the features that the learned residual uses.
 
     Args:
-        device: Where.
+        device: The device that runs it.
         x: Rows of m, n, k; shape (r, 3).
         constants: As ``PRIOR``.
         number: Precision; int8 means dynamic quantisation and product.

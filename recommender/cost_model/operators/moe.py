@@ -36,7 +36,7 @@ def analytic(
     """Times, shape (r,), and features, shape (r, 4).
 
     Args:
-        device: Where.
+        device: The device that runs it.
         x: Rows of ``COLUMNS``; num_tokens are all tokens of the expert-parallel group.
         constants: As ``PRIOR``.
         number: Precision of weights and activations.
@@ -77,7 +77,7 @@ def few_rows_us(device: Device, x: Floats, number: str, launch_us: float) -> Flo
     """Time of grouped products of few rows inside a step: each expert that is met is read once.
 
     Args:
-        device: Where.
+        device: The device that runs it.
         x: Rows of ``COLUMNS``.
         number: Precision of weights and activations.
         launch_us: Fixed cost of its kernels.

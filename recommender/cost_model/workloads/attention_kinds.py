@@ -191,7 +191,7 @@ def gather_us(
     """Time for queries to gather the rows they chose and to attend to them.
 
     Args:
-        device: Where.
+        device: The device that runs it.
         model: What.
         rows: Queries on this device.
         seen: Rows that a query chose.
@@ -228,7 +228,7 @@ def index_us(device: Device, model: ModelSizes, pairs: Floats, read: Floats, spl
     (DSA-CP: vllm-ascend, docs/source/developer_guide/Design_Documents/context_parallel.md).
 
     Args:
-        device: Where.
+        device: The device that runs it.
         model: What.
         pairs: Queries times the positions that each looks at.
         read: Positions read.

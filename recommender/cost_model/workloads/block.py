@@ -120,7 +120,7 @@ def forward(
 
     Args:
         operators: Calibrated operators.
-        device: Where.
+        device: The device that runs it.
         model: What.
         tokens: Rows of the products on this device.
         sequences: Sequences whose attention runs here.

@@ -96,7 +96,7 @@ def forward_pass(
 
     Args:
         operators: Calibrated operators.
-        device: Where.
+        device: The device that runs it.
         network: Links.
         model: What.
         s: Checked columns.

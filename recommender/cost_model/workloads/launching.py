@@ -60,7 +60,7 @@ def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -
 
     Args:
         s: Checked columns.
-        device: Where.
+        device: The device that runs it.
         fresh: Tokens of a request that no prefix holds.
         finished: Requests that a step finishes in the mean; as many take their places.
     """
@@ -75,7 +75,7 @@ def shared_us(launched: Floats, s: Columns, device: Device, fresh: Floats, toget
     Args:
         launched: Host time of one pass.
         s: Checked columns.
-        device: Where.
+        device: The device that runs it.
         fresh: Tokens of a request that no prefix holds.
         together: Requests of the pass whose device time is priced.
     """

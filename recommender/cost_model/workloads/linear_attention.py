@@ -25,7 +25,7 @@ def prefill_us(device: Device, model: ModelSizes, sequences: Floats, length: Flo
     """Time of the kernels of one block for whole sequences.
 
     Args:
-        device: Where.
+        device: The device that runs it.
         model: What.
         sequences: Sequences at a time.
         length: Positions of each.
@@ -49,7 +49,7 @@ def decode_us(
     """Time to bring the states of one block on by a token: each is read, and written for every row.
 
     Args:
-        device: Where.
+        device: The device that runs it.
         model: What.
         rows: Of all sequences, those of drafted tokens among them, whose states are kept until one is
             accepted.

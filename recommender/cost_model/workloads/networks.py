@@ -87,7 +87,7 @@ def operations_us(
     how much a network writes, it is taken to write as much as others of as many operations.
 
     Args:
-        device: Where.
+        device: The device that runs it.
         model: What.
         settings: Columns with precision.
         batch: Samples, shape (n,).
@@ -125,7 +125,7 @@ def convolutions_us(
 
     Args:
         operators: Calibrated operators.
-        device: Where.
+        device: The device that runs it.
         layers: What.
         settings: Columns with precision and layout.
         batch: Samples, shape (n,).

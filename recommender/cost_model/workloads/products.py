@@ -47,7 +47,7 @@ class OperatorCalls:
     group: str = ""
 
     def plus(self, other: OperatorCalls) -> OperatorCalls:
-        """Both together."""
+        """The sum of both."""
         return replace(
             self,
             count=self.count + other.count,

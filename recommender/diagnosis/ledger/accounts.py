@@ -281,7 +281,7 @@ def _by_step(numbers: Integers, us: Floats, count: int) -> Floats:
 
 
 def _sums(places: Integers, us: Floats, count: int) -> Floats:
-    """Time by place."""
+    """Sums of time by place."""
     return np.asarray(np.bincount(places, weights=us, minlength=count), dtype=np.float64)
 
 

@@ -65,7 +65,7 @@ class Gaps:
     place: Integers
 
     def where(self, mask: Mask) -> Gaps:
-        """Some of them."""
+        """Gaps that a mask selects."""
         return Gaps(
             start_ns=self.start_ns[mask],
             length_us=self.length_us[mask],

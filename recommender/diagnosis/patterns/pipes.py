@@ -50,8 +50,7 @@ def _first_and_spare(use: Floats) -> tuple[Floats, Floats]:
 
 
 CHANGED = 0.01
-"""Change of a share of a kernel's time from which it is no noise: as the profiler rounds it, averaged
-over repeats."""
+"""Change of a share of a kernel's time that is no noise: the profiler rounds it, averaged over repeats."""
 NOISE = 0.1
 """Change of one kernel's cycles from run to run beyond which something changed. Assumed: repeats of one shape
 lie within a few per cent of each other."""

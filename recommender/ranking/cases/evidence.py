@@ -146,6 +146,7 @@ def gather(
     sources: list[Neighbour] = []
     relaxed: list[bool] = []
     for neighbour, table, is_own in zip(neighbours, tables, own, strict=True):
+        # a source speaks with rows that keep what is fixed; only where it has none, with those that do not
         for loosely, place_of in ((False, strict), (True, loose)):
             row = _row(table, place_of, len(candidates), mean=is_own) if place_of else None
             if row is not None and row.any:

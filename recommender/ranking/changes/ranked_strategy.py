@@ -28,7 +28,7 @@ class SeenEffect:
         effect: What was seen.
         trust: How far its sources and its kind are trusted, 0 to 1.
         distance: How far its hardware is.
-        sources: Who says so.
+        sources: The documents that state it.
         weight: How much the expected gain moves with it, 0 to 1.
         drift: When and how it changed, in words; empty if it did not.
         runs_baseline: Whether the question is known to run what it was measured against.

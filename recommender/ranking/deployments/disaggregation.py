@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""
 _LIMITED = {"ttft": "ttft", "tpot": "tpot", **dict.fromkeys((f"tpot_{end}" for end in PERCENTILES), "tpot")}
-"""Time by metric of a limit: no prefill comes between decode steps, so all tokens take as long. The tail of
-the first token is not modelled."""
+"""Time by metric of a limit: all tokens take as long, and the tail of the first is not modelled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

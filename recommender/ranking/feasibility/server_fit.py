@@ -43,8 +43,7 @@ STEP, LARGE = 8192.0, 70 * 2**30
 """Tokens of a step of a server that nobody bounds on devices of so many bytes, a quarter on smaller ones
 (vLLM, engine/arg_utils.py, ``get_batch_defaults``)."""
 _SHARES: Mapping[str, float] = MappingProxyType({"mindie": 0.8})
-"""Share of the memory that an engine takes unless told, where it is not that of vLLM (MindIE's
-``NPU_MEMORY_FRACTION``)."""
+"""Default share of the memory that an engine takes, where not vLLM's (``NPU_MEMORY_FRACTION``)."""
 REFUSING = frozenset({"vllm", "vllm-ascend"})
 """Engines that do not start where their cache does not hold one request of the longest length."""
 _JUDGED = REFUSING | {"sglang", "mindie", "llama.cpp", "lmdeploy", "tensorrt-llm"}

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 RESOLUTION = 0.05
 """Share of time below which the model does not tell configurations apart; a choice."""
 WORTH = 1.15
-"""Modelled time over the start's up to which a single change is worth a test; a choice, within the model's
-error."""
+"""Most modelled time over the start's of a change worth a test; a choice, within the model's error."""
 OTHER_KIND = 1.5
 """The same for a configuration of another kind."""
 MOST_CHANGES = 5
@@ -32,8 +31,7 @@ and the order of tiles of its tutorial on matrix products."""
 _AMD_STAGES = 2.0
 """Stages of Triton's backend for AMD, which keeps a stage less."""
 _EXPERTS_GROUP = 32.0
-"""Rows of tiles that follow each other where vLLM has no table of experts (its default for quantised
-blocks)."""
+"""Rows of tiles in a group where vLLM has no table of experts (its default for quantised blocks)."""
 _SIDES = (
     ("BLOCK_SIZE_M", "BLOCK_SIZE_N"), ("BLOCK_M", "BLOCK_N"), ("baseM", "baseN"),
     ("BLOCK_SIZE", "ROWS"), ("tileColumns", "tileRows"), ("BLOCK_SIZE",), ("tileLength",),

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 HIDDEN = 4096
 """Width of the tokens of experts where the question does not say: Mixtral's and Qwen's middle sizes."""
 FEW_EXPERTS, FEW_CHOICES, CHOICES = 16, 2, 8
-"""Experts of a token where the question does not say: 2 of up to 16 (Mixtral), 8 of more (DeepSeek-V3,
-Qwen3)."""
+"""Experts of a token unless stated: 2 of up to 16 (Mixtral), 8 of more (DeepSeek-V3, Qwen3)."""
 
 
 def tile_times(question: KernelQuestion, columns: Columns) -> TileTimes:

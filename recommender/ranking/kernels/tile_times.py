@@ -131,7 +131,7 @@ def resident_programs(
     """Programs that a core holds at once, and which configurations it can hold at all.
 
     Args:
-        core: Where.
+        core: The core that runs it.
         registers: Of a thread; more than it can have spill.
         threads: Of a program.
         shared: Bytes of shared memory of a program.
@@ -156,7 +156,7 @@ def times_of(core: TileCore, work: TileWork) -> TileTimes:
     Programs that share a core hide each other's waiting; the last round may have fewer of them.
 
     Args:
-        core: Where.
+        core: The core that runs it.
         work: What is done.
     """
     of_core = np.ceil(work.parts / work.lanes) if work.rounds is None else work.rounds

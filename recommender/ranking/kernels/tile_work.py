@@ -48,8 +48,7 @@ PART_ROWS = 64
 EXPONENTIALS_PER_CYCLE, SCALARS_PER_CYCLE = 16.0, 128.0
 """Rates of a GPU's core (CUDA C++ Programming Guide, throughput of arithmetic instructions)."""
 SOFTMAX_OPERATIONS, SOFTMAX_PASSES = 4.0, 5.0
-"""For each score: scalar operations beside its exponential, and vector instructions on Ascend
-(FlashAttention)."""
+"""Scalar operations of a score beside its exponential; vector instructions on Ascend (FlashAttention)."""
 PIECE_BYTES, START_SHARE = 16 * 1024.0, 0.1
 """Size from which the start of a transfer on Ascend costs little, and that start as a share; a choice."""
 PORT_BYTES = 32.0
@@ -87,7 +86,7 @@ def product(core: TileCore, shape: ProductShape, tile: Columns, element: float) 
     """A matrix product.
 
     Args:
-        core: Where.
+        core: The core that runs it.
         shape: Sizes.
         tile: As Triton has it for GPUs (``BLOCK_SIZE_M``, ``num_warps`` ...), for Ascend (``BLOCK_M``,
             ``multibuffer`` ...), or Ascend C's TCubeTiling (``baseM``, ``depthA1`` ...).
@@ -175,7 +174,7 @@ def _product_bytes(
     """Bytes from and to memory: what the tiles that run at once need in common is read once.
 
     Args:
-        core: Where.
+        core: The core that runs it.
         shape: Sizes.
         tile: Rows and columns of a tile.
         blocks: Tiles down and along.
@@ -238,7 +237,7 @@ def attention(core: TileCore, sizes: Mapping[str, float], tile: Columns, element
     """Attention by blocks of queries and keys; scores go to the vector unit and back.
 
     Args:
-        core: Where.
+        core: The core that runs it.
         sizes: S keys, Q queries, D width, B batch, H heads.
         tile: ``BLOCK_M`` and ``BLOCK_N`` or ``baseM`` and ``baseN``, with stages and warps, or buffers.
         element: Bytes of an element.
@@ -293,7 +292,7 @@ def rows_of_elements(
     """Work of kernels that mostly read and write: the memory decides, and the bytes a piece requests at once.
 
     Args:
-        core: Where.
+        core: The core that runs it.
         tile: ``BLOCK_SIZE`` and ``ROWS``, ``BLOCK_M`` and ``BLOCK_N``, or Ascend C's names; warps or buffers.
         elements: Of the whole tensor.
         row: Length of rows that depend on all of their elements, read twice where they are longer than a

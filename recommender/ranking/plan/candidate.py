@@ -125,16 +125,14 @@ def at_own_load(starts: Starts, configuration: Mapping[str, Value], said: Simula
 
 
 USUAL = 0.3
-"""Agreement from which a change has its place although the question leaves a condition of it open; a
-choice."""
+"""Agreement from which a change has its place though a condition of it is open; a choice."""
 EVEN = 0.5
 """Chance of a condition that the question leaves open, by which its gain counts; a choice."""
 LEAST_CHANCE = 0.5
 """Chance to help below which a change is not offered: testing it would be expected to lose."""
 AGREEMENT_AS_GAIN = 0.1
-"""Log gain that full agreement of recipes counts as, for the order alone: it is never shown as a gain. A
-choice:
-what all experts set comes before a published gain of less than 10 %."""
+"""Log gain that full agreement of recipes counts as, for the order alone and never shown; a choice: what
+all experts set comes before a published gain of less than 10 %."""
 QUANTISED_AT_LOAD = frozenset({"fp8", "bitsandbytes"})
 """Formats that engines make of 16-bit weights as they load them (vLLM, docs/features/quantization)."""
 LONGEST_TITLE = 40
@@ -155,14 +153,17 @@ def of_strategy(
     """A strategy as a change; None if it is expected to lose, does not fit, or experts decided otherwise."""
     seen = item.gain if item.effects else None
     result = priced_as(problem.objective, problem.workload.kind)
+    # a gain in one phase, measured elsewhere, counts for that phase's share of the time here alone
     if seen is not None and reach is not None and result == "throughput" and not _is_measured_here(item):
         seen = seen.of_part(1 - reach.untouched(item.strategy))
     question = starts.question if starts is not None else None
     change_of = simulated(question, item.strategy.configuration, result) if result else UNSAID
     if starts is not None and result == "throughput":
         change_of = at_own_load(starts, item.strategy.configuration, change_of)
+    # a measured gain over another baseline, or without the requests that find room, is not of this change
     is_modelled = change_of.gain is not None and (seen is None or bool(item.against or change_of.load))
     against = "" if is_modelled else item.against
+    # a modelled gain of exactly nothing is no evidence against a measured one: the model may not see it
     says = change_of.gain if change_of.gain is None or change_of.gain.expected else None
     gain = change_of.gain if is_modelled else joined_gain(seen, says)
     if not change_of.fits or (gain is not None and gain.probability_of_gain < LEAST_CHANCE):

@@ -309,6 +309,8 @@ class StartFinder:
         if asked is None:
             return self._unpriced(draft, sizes)
         count = asked.question.machine.count
+        # where nothing fits, wishes go in the order of what they cost the user: agreed settings, then devices
+        # that the model does not divide over, then the number format; more devices only if none are stated
         asked, options = with_room(asked, draft.held)
         if not options and not any(asked.domain.layouts()):
             if why := asked.domain.why_none():

@@ -24,14 +24,12 @@ TRUST_UNHEARD = 10.0
 """The same where recipes are for other ends: a time is to be short, which few are for and none says, or cards
 that PCIe alone joins, while recipes are for linked servers; a choice."""
 OTHER_PRECISION = 0.2
-"""Factor of the weight of a recipe whose weights have another width: it needs another share of the memory;
-a choice."""
+"""Factor on a recipe whose weights have another width, and need another share of memory; a choice."""
 RULE_OF_THUMB = 0.25
 """Weight, in recipes for such problems, of the rule that serving splits tensors over a server and copies it
 beyond. Chosen with the trust in times, families left out (``benchmarks/answers/recipes.py``, nested)."""
 SERVER = 8
-"""Devices of most servers: the rule splits tensors over them, and an instance has no more where their number
-is not stated."""
+"""Devices of most servers: the rule splits tensors over them, and takes it for an unstated number."""
 WIDEST = 16
 """Devices up to which a recipe that splits tensors over all of its devices, two or more, is taken to do so on
 as many or fewer: the widest tensor parallelism among shipped recipes."""

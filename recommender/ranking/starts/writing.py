@@ -70,6 +70,7 @@ def written(
     """
     situation, framework = draft.situation, draft.situation.framework
     is_anew = draft.is_divided_anew
+    # these engines count the replicas of the attention inside of their tensor parallel size
     if layout is not None and layout.dp > 1 and situation.splits_attention(anew=is_anew):
         layout = replace(layout, tp=layout.tp * layout.dp, dp_attention=True)
     settings: list[PlanSetting] = []
@@ -115,6 +116,7 @@ def written(
     if any(plain_key(item.key) == _EXCHANGE for item in settings):  # SGLang spreads the experts by itself
         flags = {item.key for item in spelt_settings({"ep": 1}, framework.id)}
         settings = [item for item in settings if item.key not in flags]
+    # a measured run overrules the recipes, and what runs now (with_current) overrules both: hence the order
     runs = _runs_of(draft, chosen)
     if runs and not draft.is_copied:
         settings = _with_case(settings, case_settings(_fastest(runs), screen.release(), situation.taken_away))

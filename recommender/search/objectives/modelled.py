@@ -52,7 +52,7 @@ class CostModel:
 
     @property
     def kind(self) -> Kind:
-        """Modelled."""
+        """Kind of its values: modelled."""
         return Kind.MODELLED
 
     def evaluate(self, configuration: Settings, cancel: Event) -> RunOutcome:  # noqa: ARG002  takes milliseconds

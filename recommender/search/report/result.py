@@ -73,7 +73,7 @@ class Result:
 
     @classmethod
     def of(cls, log: SearchLog, task: Task) -> Result:
-        """Read a log."""
+        """Make the result of a log."""
         return cls(log=log, task=task, trials=log.trials())
 
     @property

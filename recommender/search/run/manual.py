@@ -147,7 +147,7 @@ def _finish(log: SearchLog, task: Task, trial: LoggedTrial, outcome: RunOutcome)
 
 
 def _numbers(task: Task, texts: Mapping[str, str]) -> dict[str, float]:
-    """Values in SI."""
+    """Values by metric, in SI units."""
     units = {item.metric: item.unit for item in task.objectives} | {x.metric: x.unit for x in task.limits}
     units |= {metric: task.objectives[0].unit for part in task.parts for metric in part.metrics}
     found = {}

@@ -252,7 +252,7 @@ class LenientNames:
         return ResolvedName(id=node, note="" if is_known else f"hardware {text!r} is not in the knowledge")
 
     def model(self, text: str) -> ResolvedModel:
-        """A model."""
+        """Resolve the name of a model."""
         return self.names.model(text)
 
     def models_of_size(self, sizes: Mapping[str, object]) -> tuple[str, ...]:

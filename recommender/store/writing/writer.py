@@ -205,8 +205,7 @@ class Writer:
             origin: Label of the workspace they are from; empty for files.
             trust: How far their sources are trusted from now on; None to leave that as it is, except that
                 a source which comes with low trust keeps it.
-            about: Nouns to describe in the graph with the cases, such as the outcome they are of; left out
-                where all cases are known.
+            about: Nouns to describe with the cases, such as their outcome; left out if all cases are known.
         """
         now = self._clock()
         groups: dict[str, list[Case]] = {}
@@ -221,6 +220,7 @@ class Writer:
         with self._step() as step:
             number = step.newest + 1
             ledger = Ledger(self.graph, self._families, now)
+            # before gains are counted: each counts for the effect of its source's trust from now on
             is_trusted_anew = self._trusts.set_for(cases, trust, number, ledger, removed, added)
             for problem_id, group in groups.items():
                 problem = group[0].problem
@@ -257,6 +257,7 @@ class Writer:
             for case in gains:
                 outcome = outcomes.get((case.source.id, case.configuration.digest))
                 ledger.count(case, self._trusts.of(case.source.id), outcome)
+            # once for the batch: an effect with gains from many cases is described anew a single time
             removed += ledger.settle(added)
             for noun in about:
                 describe(noun, added)

@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 FEWEST_TO_TELL = 3
-"""Recipes with a setting from which what none of them sets beside it is taken to be left out on purpose; a
-choice."""
+"""Recipes with a setting from which a companion that none sets counts as left out; a choice."""
 COMMON = 0.25
-"""Share of recipes from which a setting is met often enough that never meeting it says something; a
-choice."""
+"""Share of recipes from which a setting is common, so that never meeting it says much; a choice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,9 @@ devices or sixteen-fold length. Chosen on the shipped recipes; ``benchmarks/answ
 them with the
 asked family left out."""
 SAME_SIZES = 0.25
-"""Distance of another model of the same sizes, such as a later training of one network, in models; a
-choice."""
+"""Distance, in models, of another model of the same sizes, such as a later training; a choice."""
 LATENCY = 2.0
-"""Distance of a recipe for short times, which lets in fewer requests than it has devices, from a question
-for many requests; a choice."""
+"""Distance of a recipe for short times from a question for many requests; a choice."""
 FINETUNING = 1.0
 """Distance of fine-tuning from training; a choice."""
 BACKEND = 2.0
