@@ -12,7 +12,7 @@ from kg.nouns.values import Value
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
 from recommender.ranking.kernels.language import Language, choose_language, form_of
 from recommender.space.made.kernels import PRODUCT, KernelKind, as_product, kernel_kind
-from recommender.space.made.shapes import sizes
+from recommender.space.made.shapes import canonical, sizes
 
 FRAMEWORKS = (
     "triton-ascend", "triton", "cann", "vllm", "sglang", "lightllm", "vllm-ascend", "cuda", "opencl",
@@ -30,16 +30,6 @@ _OPERANDS = MappingProxyType(
 )  # fmt: skip
 """Formats whose operands meet in another: weights of 8 or 4 bits beside 16-bit numbers are widened first."""
 
-_SIZES = MappingProxyType(
-    {
-        "batch": "B", "batch_size": "B", "experts": "E", "num_experts": "E", "top_k": "TOPK", "tokens": "M",
-        "num_tokens": "M", "seq_len": "S", "head_dim": "D", "heads": "H", "num_heads": "H",
-        "filter_width": "FW", "filter_height": "FH", "width": "W", "height": "H", "rows": "M",
-        "columns": "N", "elements": "N", "r": "FH", "s": "FW", "kh": "FH", "kw": "FW", "filters": "K",
-        "kernel_height": "FH", "kernel_width": "FW", "channels": "C", "in_channels": "C", "out_channels": "K",
-    }
-)  # fmt: skip
-"""Other words for the sizes of kernels."""
 AS_PRODUCT = "a convolution over channels: taken as the product of pixels, filters and what a pixel reads"
 
 
@@ -96,7 +86,8 @@ def kernel_question(problem: Problem, facts: Mapping[str, float | str]) -> Kerne
     """
     work, device = problem.workload, Device(problem.hardware.name, facts)
     kernel = kernel_kind(work.operator)
-    stated: Mapping[str, object] = {_canonical(name, kernel): value for name, value in work.shape.items()}
+    own = (*kernel.needs, *kernel.may, *(("C", "K", "B") if "FH" in kernel.needs else ()))
+    stated: Mapping[str, object] = {canonical(name, own): value for name, value in work.shape.items()}
     product = as_product(stated) if "FH" in kernel.needs else None
     operator = work.operator
     if product is not None:
@@ -121,13 +112,6 @@ def kernel_question(problem: Problem, facts: Mapping[str, float | str]) -> Kerne
         block=_block(work.traits.get("block_shape")),
         notes=tuple(text for text in (notes, note, product and AS_PRODUCT) if text),
     )
-
-
-def _canonical(name: str, kernel: KernelKind) -> str:
-    """The name of a size that a kernel knows, where another word for it was used."""
-    upper, word = name.upper(), _SIZES.get(name.lower(), "")
-    own = {*kernel.needs, *kernel.may, *(("C", "K", "B") if "FH" in kernel.needs else ())}
-    return word if upper not in own and word in own else name
 
 
 def _number(stated: str | None, device: Device, kernel: KernelKind) -> tuple[str, str]:

@@ -139,6 +139,8 @@ KERNELS = (
             "linear",
             "fully_connected",
             "w8a8_block_fp8_gemm",
+            "scaled_mm",
+            "addmm",
             "batched_matmul",
             "batch_matmul",
             "bmm",
@@ -180,6 +182,9 @@ KERNELS = (
             "attention",
             "flash_attention",
             "flash",
+            "flash_attn",
+            "sdpa",
+            "scaled_dot_product_attention",
             "decode_attention",
             "flash_decoding",
             "fusion_attention",
@@ -227,8 +232,8 @@ KERNELS = (
 NAMES = frozenset(name for kernel in KERNELS for name in kernel.names)
 """Names of kernels; those of CANN by its lists (cann/ops-transformer, docs/zh/op_api_list.md)."""
 _SPELT = {name.replace("_", ""): name for name in NAMES}
-_CANN = re.compile(r"^(aclnn|npu_?)|_?v\d+$")
-"""Text that CANN and torch_npu put around the name of an operator."""
+_AROUND = re.compile(r"^(aclnn|npu_?|triton_|cutlass_)|(_fwd|_forward|_func)?(_kernel)?(_?v\d+)?$")
+"""Parts that CANN, torch_npu and sources of kernels put around the name of an operator."""
 PRODUCT = "gemm"
 CHANNELS = frozenset({"C", "K"})
 """Sizes of a convolution over channels, which runs as a product: every output pixel is a row of it."""
@@ -290,7 +295,7 @@ def kernel_space(
 def plain_name(operator: str) -> str:
     """The name of an operator as ``NAMES`` has it: ``aclnnMatmulV2`` is ``matmul``."""
     name = operator.strip().lower().replace("-", "_").rpartition(".")[2]
-    return name if name in NAMES else _SPELT.get(_CANN.sub("", name).replace("_", ""), name)
+    return name if name in NAMES else _SPELT.get(_AROUND.sub("", name).replace("_", ""), name)
 
 
 def as_product(shape: Mapping[str, object]) -> dict[str, int] | None:

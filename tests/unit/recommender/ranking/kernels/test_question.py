@@ -74,3 +74,27 @@ def test_a_convolution_over_channels_is_a_product() -> None:
 def test_sides_of_a_filter_have_several_names() -> None:
     asked = question(operator="conv2d", shape={"R": 7, "S": 5, "W": 4096, "H": 4096}, language="cuda")
     assert (asked.sizes["FH"], asked.sizes["FW"]) == (7, 5)
+
+
+@pytest.mark.parametrize(
+    ("operator", "shape", "sizes"),
+    [
+        ("flash_attn_fwd", {"seqlen": 1024, "headdim": 64, "heads": 8}, {"S": 1024, "D": 64, "H": 8}),
+        ("triton_rms_norm_kernel", {"tokens": 512, "hidden_size": 7168}, {"M": 512, "N": 7168}),
+        (
+            "fused_moe",
+            {"tokens": 8, "hidden_size": 64, "intermediate_size": 32, "experts": 4},
+            {"M": 8, "N": 32, "K": 64, "E": 4},
+        ),
+        ("addmm", {"rows": 8, "out_features": 16, "in_features": 32}, {"M": 8, "N": 16, "K": 32}),
+    ],
+)
+def test_names_and_sizes_are_read_as_sources_of_kernels_write_them(
+    operator: str, shape: dict[str, int], sizes: dict[str, int]
+) -> None:
+    assert {**question(operator, shape=shape).sizes} == sizes
+
+
+def test_a_width_is_no_side_of_a_plain_product() -> None:
+    with pytest.raises(InputError, match="hidden is none of its sizes"):
+        question("matmul", shape={"M": 8, "hidden": 16, "K": 32})
