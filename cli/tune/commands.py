@@ -63,7 +63,10 @@ def tune(
     probe_time: Annotated[str, typer.Option("--probe-time", help="Time of a probe at least.")] = "5s",
     budget: Annotated[
         list[str] | None,
-        typer.Option("--budget", help="What it may use: 1h, '30 evaluations' (starts), or one of each."),
+        typer.Option(
+            "--budget",
+            help="What it may use, on all machines together: 1h, '30 evaluations' (starts), or one of each.",
+        ),
     ] = None,
     change: Annotated[
         list[str] | None,
@@ -103,6 +106,14 @@ def tune(
     better: Annotated[
         Literal["lower", "higher"], typer.Option("--better", help="lower or higher, for --line.")
     ] = "lower",
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--on",
+            help="A machine like this one that measures too: a host for ssh, or the words that run a command "
+            "there: 'srun -w node2'. Repeat.",
+        ),
+    ] = None,
     alpha: Annotated[float, typer.Option("--alpha", help="Chance that a verdict is wrong.")] = 0.05,
     write: Annotated[
         str, typer.Option("--write", help="Write a confirmed winner into this new script.")
@@ -172,6 +183,7 @@ def tune(
                 line=line,
                 better=better,
                 alpha=alpha,
+                machines=tuple(on or ()),
                 seed=secrets.randbelow(2**31) if seed is None else seed,
             )
             found = request.read_script()

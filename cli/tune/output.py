@@ -39,7 +39,8 @@ class TuneProgress(TuneWatch):
 
     def step(self, step: TuneStep) -> None:
         """Show what a start gave."""
-        _aside(f"{localised(step.name)}: {said(step, self._objective)}")
+        there = f" @{step.on}" if step.on else ""
+        _aside(f"{localised(step.name)}{there}: {said(step, self._objective)}")
         if step.is_accepted:
             self._best = f"{step.name}: {_value(step.result, self._objective)}"
 
@@ -51,6 +52,10 @@ class TuneProgress(TuneWatch):
     def left_out(self, change: TuneChange) -> None:
         """Show a change that the winner does not need."""
         _aside(f"taken back, the winner is no worse without it: {change.name}")
+
+    def lost(self, machine: str, reason: str) -> None:
+        """Show a machine that measures no more."""
+        _aside(f"{machine} measures no more, the others go on: {reason}")
 
     def stopped(self) -> None:
         """Show the best so far."""
@@ -189,6 +194,7 @@ def _content(prepared: PreparedTune, name: str, outcome: TuneOutcome) -> dict[st
                 "name": step.name,
                 "gain": None if step.gain is None else round(step.gain, 4),
                 "accepted": step.is_accepted,
+                **({"on": step.on} if step.on else {}),
                 "quality": None if step.quality is None else step.quality.to_json(),
                 **{
                     key: value

@@ -14,6 +14,7 @@ from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Better
 from kg.nouns.values import digest
 from recommender.measuring.masking import has_mask, masked
+from recommender.tune.budget import Budget
 from recommender.tune.engine import READY_S
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.http_stream import Address
@@ -21,9 +22,9 @@ from recommender.tune.launch_script import LaunchScript
 from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
 from recommender.tune.load_client import LoadClient
+from recommender.tune.machines import machine_name
 from recommender.tune.serving_evaluator import ServingEvaluator, serving_objective
 from recommender.tune.training_run import TrainingEvaluator, own_pattern, training_objective
-from recommender.tune.tuner import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -84,6 +85,7 @@ class TuneRequest(JsonNoun):
         margin: Log ratio that does not matter.
         seed: Of requests and orders.
         question: The question of the plan, as people put it.
+        machines: How others that measure too are reached.
     """
 
     script: str
@@ -111,6 +113,7 @@ class TuneRequest(JsonNoun):
     margin: float = 0.01
     seed: int = 0
     question: Mapping[str, object] = field(default_factory=dict)
+    machines: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse numbers out of range, and an expression that gives none.
@@ -125,11 +128,17 @@ class TuneRequest(JsonNoun):
         own_pattern(self.line)
         if self.ready:
             Address.of(self.ready)
+        names = [machine_name(text) for text in self.machines]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"--on names {twice[0]} twice")
         if not 1e-6 <= self.alpha <= 0.2:
             raise InputError(f"an alpha of {self.alpha:g}", hint="0.01 or 0.05")
 
-    def read_script(self) -> LaunchScript:
+    def read_script(self, text: str | None = None) -> LaunchScript:
         """The script, as it was when the tune was begun.
+
+        Args:
+            text: Its text, where its file is on another machine.
 
         Raises:
             InputError: It cannot be read, has changed, or cannot be started here.
@@ -140,7 +149,7 @@ class TuneRequest(JsonNoun):
         found = LaunchScript.read(
             path,
             Path(self.folder),
-            read_text(path),
+            read_text(path) if text is None else text,
             ready=self.ready,
             trains=self.trains or bool(self.line),
             server=self.server,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -40,6 +41,7 @@ class TuneJournal:
         self.folder = folder
         self._about = about
         self.events: list[Mapping[str, Any]] = []
+        self._turn = threading.RLock()
 
     def __enter__(self) -> Self:
         path = self.folder / JOURNAL
@@ -69,23 +71,26 @@ class TuneJournal:
             WorkspaceError: There is no room for it.
         """
         line = json.dumps({"event": event, **facts}, ensure_ascii=False)
-        append_whole(self.folder / JOURNAL, self._descriptor, line.encode() + b"\n")
-        self.events.append(load_json(line))
+        with self._turn:
+            append_whole(self.folder / JOURNAL, self._descriptor, line.encode() + b"\n")
+            self.events.append(load_json(line))
+
+    def start(self, name: str, on: str = "") -> int:
+        """Write that a configuration is started on a machine; the number of the start."""
+        with self._turn:
+            number = [event["event"] for event in self.events].count("start")  # those that were cut off too
+            self.note("start", number=number, name=name, **({"on": on} if on else {}))
+        return number
 
     def last(self, name: str) -> Mapping[str, Any] | None:
         """The last event of a name; None if there is none."""
         return next((item for item in reversed(self.events) if item["event"] == name), None)
 
     def measured(self) -> Iterator[tuple[str, TuneResult]]:
-        """Results of the search so far, each with the digest of its edits."""
+        """Results of the search so far, each with the digest of its edits and machine."""
         for event in self.events:
             if event["event"] == "measured":
                 yield str(event["digest"]), TuneResult.from_json(event["result"])
-
-    @property
-    def starts(self) -> int:
-        """Starts so far, those that were cut off too: the number of the next log."""
-        return sum(event["event"] == "start" for event in self.events)
 
 
 def read_events(folder: Path) -> list[Mapping[str, Any]]:

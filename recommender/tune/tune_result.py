@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ingest.questions.patches.script_edits import ScriptEdits
-from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.codec import JsonNoun, in_json, noun_of
 from kg.nouns.entities import Better, Status
 from recommender.experiment.verdict import Verdict
 from recommender.tune.launch_script import joined
@@ -80,7 +80,7 @@ class TuneResult(JsonNoun):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TuneStart:
+class TuneStart(JsonNoun):
     """A start of a configuration that is asked for.
 
     Attributes:
@@ -92,7 +92,7 @@ class TuneStart:
         is_repeat: It ran before, so that its answers were judged.
     """
 
-    edits: ScriptEdits
+    edits: ScriptEdits = field(metadata=in_json(read=lambda content: noun_of(ScriptEdits, content)))
     number: int
     bar: float | None = None
     seed: int | None = None
@@ -155,6 +155,7 @@ class TuneStep:
         gain: Factor over the incumbent; None without a value.
         is_accepted: Whether it became the incumbent.
         quality: What became of the answers; None where they were not compared.
+        on: The machine on which it was tried beside the incumbent; empty for this one.
     """
 
     change: TuneChange | None
@@ -162,6 +163,7 @@ class TuneStep:
     gain: float | None = None
     is_accepted: bool = False
     quality: QualityFinding | None = None
+    on: str = ""
 
     @property
     def name(self) -> str:

@@ -8,31 +8,32 @@ killed.
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, field
-from threading import Event
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InfeasibleError, InputError, WorkspaceError
-from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Status
 from recommender.experiment.design import CONTROL, MOST_PAIRS, ExperimentDesign
 from recommender.experiment.mixture import least_pairs
-from recommender.measuring.outcome import CancelledError
 from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
-from recommender.tune.confirmation import TREATMENT, confirm, ladder
+from recommender.tune.confirmation import TREATMENT, ConfirmationPairs, compared_before, confirm, ladder
 from recommender.tune.launch_script import joined
+from recommender.tune.machines import MachineGoneError, TuneMachine, at_once
 from recommender.tune.quality import compare
-from recommender.tune.tune_result import TuneOutcome, TuneResult, TuneStart, TuneStep
+from recommender.tune.starts import TuneStarts
+from recommender.tune.tune_result import TuneOutcome, TuneResult, TuneStep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
+    from threading import Event
 
     from kg.nouns.values import Settings
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.experiment.standing import ExperimentState
+    from recommender.tune.budget import Budget
     from recommender.tune.quality import QualityFinding
     from recommender.tune.tune_journal import TuneJournal
     from recommender.tune.tune_result import TuneEvaluator
@@ -41,57 +42,11 @@ ACCEPTED = 1.02
 """Factor from which a candidate becomes the incumbent: below it a restart alone moves a probe. A choice; what
 is accepted by luck is refused by the confirmation."""
 LEAST_PAIRS = 6
-_MOST_PAIRS = 40
 _IDLE = 1_000_000
 """Turns of measurements that look for changes without effect: other numbers than those of candidates."""
+_AGAIN = "the best so far again"
 _TURNS = 2
 """Times that a gain must show on a machine that others use too; a choice."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget(JsonNoun):
-    """Budget of a tune: starts and time.
-
-    Attributes:
-        evaluations: Starts at most; None for any number.
-        seconds: Time of all starts and loads at most; None for any.
-    """
-
-    evaluations: int | None = None
-    seconds: float | None = None
-
-    def has(self, starts: int, each_s: float, used: int, used_s: float) -> bool:
-        """True if so many more starts of so many seconds fit into the rest of the budget."""
-        return (self.evaluations is None or used + starts <= self.evaluations) and (
-            self.seconds is None or used_s + starts * each_s <= self.seconds
-        )
-
-    def pairs(self, each_s: float, used: int, used_s: float) -> int:
-        """Pairs of starts that fit into what is left; of time the last start may end beyond it."""
-        left = [_MOST_PAIRS]
-        if self.evaluations is not None:
-            left.append((self.evaluations - used) // 2)
-        if self.seconds is not None:
-            left.append(int((self.seconds - used_s + each_s) / (2 * max(each_s, 1e-3))))
-        return max(0, min(left))
-
-
-class _Until(Event):
-    """Is set once another one is, or a time has passed."""
-
-    def __init__(self, cancel: Event, seconds: float) -> None:
-        super().__init__()
-        self._cancel, self._end_s = cancel, time.monotonic() + seconds
-
-    def is_set(self) -> bool:
-        """See :class:`Event`."""
-        return self._cancel.is_set() or time.monotonic() >= self._end_s
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """See :class:`Event`."""
-        left_s = max(0.0, self._end_s - time.monotonic())
-        self._cancel.wait(left_s if timeout is None else min(timeout, left_s))
-        return self.is_set()
 
 
 class TuneWatch:
@@ -108,6 +63,9 @@ class TuneWatch:
 
     def left_out(self, change: TuneChange) -> None:
         """Told a change that the winner is no worse without."""
+
+    def lost(self, machine: str, reason: str) -> None:
+        """Told a machine that measures no more."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,6 +84,7 @@ class TuneLoop:
         margin: Log ratio that does not matter.
         seed: Of requests and orders.
         watch: Is told how it goes.
+        machines: Others that measure too.
         steps: The evaluations of the search so far.
         accepted: The changes of the incumbent.
         quality: Of the incumbent's answers.
@@ -142,12 +101,16 @@ class TuneLoop:
     margin: float = 0.01
     seed: int = 0
     watch: TuneWatch = field(default_factory=TuneWatch)
+    machines: Sequence[TuneMachine] = ()
     steps: list[TuneStep] = field(default_factory=list)
     accepted: list[TuneChange] = field(default_factory=list)
     quality: QualityFinding | None = None
-    _known: dict[str, TuneResult] = field(default_factory=dict)
-    _used: int = 0
-    _used_s: float = 0.0
+    _starts: TuneStarts = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take what the journal has."""
+        least, tries = 2 * max(LEAST_PAIRS, least_pairs(self.alpha)), self.watch.tries
+        self._starts = TuneStarts(journal=self.journal, budget=self.budget, least=least, tries=tries)
 
     @property
     def best(self) -> TuneResult:
@@ -159,12 +122,6 @@ class TuneLoop:
         """Edits of the incumbent."""
         return joined(item.edits for item in self.accepted)
 
-    @property
-    def each_s(self) -> float:
-        """Time of an evaluation, as those so far had it."""
-        full = [item.result.cost_s for item in self.steps if item.result.is_ok]
-        return sum(full) / len(full) if full else 0.0
-
     def run(self, cancel: Event) -> TuneOutcome:
         """Tune until the candidates or the budget end, then confirm.
 
@@ -174,7 +131,6 @@ class TuneLoop:
             InfeasibleError: It keeps the limits at no load.
             WorkspaceError: The machine does not let anything be measured.
         """
-        self._known = dict(self.journal.measured())
         self._baseline(cancel)
         self._search(cancel)
         self._refuse_unkept()
@@ -187,10 +143,11 @@ class TuneLoop:
                 text = "the budget left no room to try anything"
             return self._ended(None, text if self.best.kept else f"{text}{less}")
         noted = self.journal.last("confirming")
-        left = self.budget.pairs(self.each_s, self._used, self._used_s)
+        used = self._starts
+        left = self.budget.pairs(used.each_s, used.used, used.used_s)
         pairs = left if noted is None else int(noted["pairs"])
-        if 2 * pairs < self._least_starts:
-            text = f"the budget left no room to confirm it, which takes {self._least_starts} starts at least"
+        if 2 * pairs < used.least:
+            text = f"the budget left no room to confirm it, which takes {used.least} starts at least"
             return self._ended(None, text)
         if noted is None:
             self.journal.note("confirming", pairs=pairs)
@@ -198,7 +155,7 @@ class TuneLoop:
         return self._ended(state, state.stop)
 
     def _baseline(self, cancel: Event) -> None:
-        found = self._measured(ScriptEdits(), None, cancel)
+        found = self._starts.measured(self._here, ScriptEdits(), "the script as it is", cancel)
         if self.budget.seconds is not None and found.cost_s > self.budget.seconds:
             text = f"the budget of {self.budget.seconds:g} s is shorter than one start"
             raise InputError(text, hint=found.reason or f"it took {found.cost_s:.0f} s")
@@ -228,58 +185,134 @@ class TuneLoop:
             hint="a lower load or higher limits; --load find tells the highest rate that keeps them",
         )
 
+    @property
+    def _here(self) -> TuneMachine:
+        """This machine."""
+        return TuneMachine(name="", evaluator=self.evaluator)
+
     def _search(self, cancel: Event) -> None:
-        """Try each change on the best so far; what noise may have hidden once more, on the last best."""
+        """Try each change on the best so far; what noise may have hidden once more, on the last best.
+
+        Other machines try the next changes meanwhile, each beside the best so far on the same machine.
+        """
         queue, tried = list(self.candidates), {digest_of(ScriptEdits())}
         hidden, is_again = list[TuneChange](), False
         while queue or (hidden and not is_again):
             if not queue:
                 queue, is_again = hidden, True
-            change = queue.pop(0)
-            edits = joined([self._incumbent, change.edits])
-            sets_nothing = self.settings_of(edits) == self.settings_of(self._incumbent)
-            if digest_of(edits) in tried or self._is_settled(change) or sets_nothing:
-                continue
-            if digest_of(edits) not in self._known and not self._has_room(1):
+            turns = self._turns(queue, tried)
+            if not turns and queue:
                 return
-            tried.add(digest_of(edits))
-            found, gain = self._beside_the_best(edits, change, cancel)
-            quality = None if gain is None else self._quality_of(found)
-            is_worse = self.best.kept and not found.kept
-            is_fault = is_worse or bool(quality and quality.is_fault)
-            is_accepted = gain is not None and gain >= ACCEPTED and not is_fault
-            self._add(
-                TuneStep(change=change, result=found, gain=gain, is_accepted=is_accepted, quality=quality)
-            )
-            if is_accepted:
-                self.accepted.append(change)
-                self.quality = quality
-                if (more := further(change)) is not None:
-                    queue.insert(0, more)
-            elif gain is not None and not is_fault:
-                hidden.append(change)
+            jobs = [(machine, partial(self._tried, machine, change, cancel)) for machine, change in turns]
+            found: list[tuple[TuneStep, bool]] = []
+            for (machine, change), result in zip(turns, at_once(jobs), strict=True):
+                if isinstance(result, MachineGoneError):
+                    self._lose(machine, result)
+                    tried.discard(digest_of(joined([self._incumbent, change.edits])))
+                    queue.insert(0, change)
+                else:
+                    found.append(result)
+            self._starts.promised = 0
+            found.sort(key=lambda item: (item[0].is_accepted, item[0].gain or 0.0))
+            for number, (step, is_fault) in enumerate(found, 1):
+                self._add(replace(step, is_accepted=step.is_accepted and number == len(found)))
+                if step.change is None or step.gain is None or is_fault:
+                    continue
+                if not step.is_accepted:
+                    hidden.append(step.change)
+                elif number < len(found):  # the best of these comes first: on top of it, once more
+                    queue.insert(0, step.change)
+                else:
+                    self.accepted.append(step.change)
+                    self.quality = step.quality
+                    if (more := further(step.change)) is not None:
+                        queue.insert(0, more)
+
+    def _turns(self, queue: list[TuneChange], tried: set[str]) -> list[tuple[TuneMachine, TuneChange]]:
+        """The next change for each machine that has room for it."""
+        found: list[tuple[TuneMachine, TuneChange]] = []
+        gone, now = self._starts.gone, len(self.steps)
+        there = [item for item in self.machines if gone.get(item.name, now) >= now]
+        for machine in (self._here, *there):
+            while queue:
+                change = queue.pop(0)
+                edits = joined([self._incumbent, change.edits])
+                sets_nothing = self.settings_of(edits) == self.settings_of(self._incumbent)
+                if digest_of(edits) in tried or self._is_settled(change) or sets_nothing:
+                    continue
+                starts = 1 + self._starts.lacks(machine, ScriptEdits(), self._incumbent)
+                is_known = self._starts.key(machine, edits) in self._starts.known
+                if not is_known and not self._starts.has_room(starts):
+                    queue.insert(0, change)
+                    return found
+                self._starts.promised += starts if machine.name else 0
+                tried.add(digest_of(edits))
+                found.append((machine, change))
+                break
+        return found
+
+    def _lose(self, machine: TuneMachine, gone: MachineGoneError) -> None:
+        """Go on without a machine."""
+        if machine.name in self._starts.gone:
+            return
+        self._starts.gone[machine.name] = len(self.steps)
+        self.journal.note("gone", on=machine.name, steps=len(self.steps), reason=str(gone))
+        self.watch.lost(machine.name, str(gone))
+
+    def _tried(self, machine: TuneMachine, change: TuneChange, cancel: Event) -> tuple[TuneStep, bool]:
+        """Step of a change on top of the best so far; true beside it if limits or answers are spoilt.
+
+        Raises:
+            MachineGoneError: The machine is not one to measure on.
+        """
+        edits = joined([self._incumbent, change.edits])
+        first = self._once(machine, ScriptEdits(), cancel)
+        best = self._once(machine, self._incumbent, cancel)
+        if machine.name and not (first.is_ok and best.is_ok):
+            raise MachineGoneError(f"what runs here does not run there: {first.reason or best.reason}")
+        found, gain = self._beside_the_best(machine, best, edits, change, cancel)
+        quality = None if gain is None else self._quality_of(found, first)
+        is_fault = (best.kept and not found.kept) or bool(quality and quality.is_fault)
+        here = self.steps[0].result.value
+        if machine.name and found.value and first.value and here:  # as a part of what the script gives here
+            told = {**found.others, "value_there": found.value}
+            found = replace(found, value=found.value / first.value * here, others=told)
+        passes = gain is not None and gain >= ACCEPTED and not is_fault
+        step = TuneStep(
+            change=change, result=found, gain=gain, is_accepted=passes, quality=quality, on=machine.name
+        )
+        return step, is_fault
+
+    def _once(self, machine: TuneMachine, edits: ScriptEdits, cancel: Event) -> TuneResult:
+        """Result of a configuration on a machine, which starts it if it never did."""
+        found, is_script = self._starts.seen.get(self._starts.key(machine, edits)), edits == ScriptEdits()
+        name = "the script as it is" if is_script else _AGAIN
+        return found or self._starts.measured(machine, edits, name, cancel, is_repeat=not is_script)
 
     def _beside_the_best(
-        self, edits: ScriptEdits, change: TuneChange, cancel: Event
+        self, machine: TuneMachine, best: TuneResult, edits: ScriptEdits, change: TuneChange, cancel: Event
     ) -> tuple[TuneResult, float | None]:
         """Measure a candidate, and its gain over the incumbent; None where it has none.
 
         On a machine that others use, the incumbent's old value is of another moment: there the incumbent is
         started again right after the candidate, and a gain counts if it shows twice; the smaller one does.
         """
-        best = self.best
         bar = None if best.disturbed else best.value
-        found = self._measured(edits, change, cancel, bar=bar)
+        found = self._starts.measured(machine, edits, change.name, cancel, bar=bar)
         if not found.is_ok or found.value is None or best.value is None:
             return found, None
         gain = self.evaluator.objective.gain(found.value, best.value)
-        if not (best.disturbed or found.disturbed) or not self._has_room(2 * _TURNS - 1):
+        if machine.name and (best.disturbed or found.disturbed):
+            raise MachineGoneError("others use it: its probes were disturbed again and again")
+        if not (best.disturbed or found.disturbed) or not self._starts.has_room(2 * _TURNS - 1):
             return found, gain  # the confirmation alone decides where nothing else is left to pay
-        gain, incumbent = math.inf, self._incumbent
+        gain, incumbent, measured = math.inf, self._incumbent, self._starts.measured
+        name = _AGAIN if self.accepted else "the script as it is again"
         for turn in range(_TURNS):
-            again = found if not turn else self._measured(edits, change, cancel, turn=turn, is_repeat=True)
-            place = len(self.steps) * _TURNS + turn
-            beside = self._measured(incumbent, None, cancel, turn=place, is_repeat=True)
+            again, place = found, len(self.steps) * _TURNS + turn
+            if turn:
+                again = measured(machine, edits, change.name, cancel, turn=turn, is_repeat=True)
+            beside = measured(machine, incumbent, name, cancel, turn=place, is_repeat=True)
             if again.value is None or beside.value is None:
                 return found, None
             gain = min(gain, self.evaluator.objective.gain(again.value, beside.value))
@@ -287,9 +320,8 @@ class TuneLoop:
                 break
         return found, gain
 
-    def _quality_of(self, found: TuneResult) -> QualityFinding | None:
-        """The change in the answers since the script as it is; None where they were not asked for."""
-        first = self.steps[0].result
+    def _quality_of(self, found: TuneResult, first: TuneResult) -> QualityFinding | None:
+        """Finding on the answers beside those of the script; None if they were not asked for."""
         if not (first.answers and found.answers):
             return None
         return compare(first.said, found.said, wavers=first.wavers, wavering=first.wavering)
@@ -312,16 +344,17 @@ class TuneLoop:
         """True if the winner is no worse without a change; tested twice on a machine that others use."""
         quality: QualityFinding | None = None
         for turn in range(place, place + _TURNS):
-            if not (f"{digest_of(without)}#{turn}" in self._known or self._has_room(2)):
+            is_known = self._starts.key(self._here, without, turn) in self._starts.known
+            if not (is_known or self._starts.has_room(2)):
                 return False
-            is_repeat, name = turn > place, f"not {change.name}"
-            found = self._measured(without, change, cancel, turn=turn, name=name, is_repeat=is_repeat)
-            beside = self._measured(whole, None, cancel, turn=turn, is_repeat=True)
+            is_repeat, name, measured = turn > place, f"not {change.name}", self._starts.measured
+            found = measured(self._here, without, name, cancel, turn=turn, is_repeat=is_repeat)
+            beside = measured(self._here, whole, _AGAIN, cancel, turn=turn, is_repeat=True)
             if found.value is None or beside.value is None:
                 return False
             if self.evaluator.objective.gain(beside.value, found.value) >= ACCEPTED:
                 return False
-            quality = quality if is_repeat else self._quality_of(found)
+            quality = quality if is_repeat else self._quality_of(found, self.steps[0].result)
             if quality is not None and quality.is_fault:
                 return False
             if not (found.disturbed or beside.disturbed):
@@ -334,66 +367,6 @@ class TuneLoop:
         before = [item for item in self.accepted if change.key and item.key == change.key]
         return bool(before) and change.why != ASKED and change != further(before[-1])
 
-    @property
-    def _least_starts(self) -> int:
-        """Starts of a confirmation at least."""
-        return 2 * max(LEAST_PAIRS, least_pairs(self.alpha))
-
-    def _has_room(self, starts: int) -> bool:
-        """True if so many starts leave the budget of a confirmation, if there ever was enough for one."""
-        return self.budget.has(starts + self._kept_starts, self.each_s, self._used, self._used_s)
-
-    @property
-    def _kept_starts(self) -> int:
-        """Starts that are kept for the confirmation."""
-        can_confirm = self.budget.has(2 + self._least_starts, self.each_s, 0, 0.0)
-        return self._least_starts * can_confirm
-
-    def _until(self, cancel: Event) -> Event:
-        """Ends an evaluation with the time of the budget that is not kept for the confirmation."""
-        if self.budget.seconds is None:
-            return cancel
-        return _Until(cancel, self.budget.seconds - self._used_s - self._kept_starts * self.each_s)
-
-    def _measured(
-        self,
-        edits: ScriptEdits,
-        change: TuneChange | None,
-        cancel: Event,
-        *,
-        bar: float | None = None,
-        turn: int = 0,
-        name: str = "",
-        is_repeat: bool = False,
-    ) -> TuneResult:
-        """Measure a configuration, or take its result from the journal."""
-        key = digest_of(edits) + (f"#{turn}" if turn else "")
-        found = self._known.get(key)
-        if found is None:
-            again = "the best so far again" if self.accepted else "the script as it is again"
-            usual = again if turn else "the script as it is"
-            name = name or (usual if change is None else change.name)
-            number = self._start(name)
-            began, until = time.monotonic(), self._until(cancel)
-            try:
-                start = TuneStart(edits=edits, number=number, bar=bar, is_repeat=is_repeat)
-                found = self.evaluator.evaluate(start, until)
-            except CancelledError:
-                if cancel.is_set():
-                    raise
-                cost_s = time.monotonic() - began
-                text = f"the time that was left ended in it, after {cost_s:.0f} s"
-                found = TuneResult(is_dropped=True, kept=False, nearest=0.0, reason=text, cost_s=cost_s)
-            self.journal.note("measured", digest=key, name=name, result=found.to_json())
-        self._used, self._used_s = self._used + 1, self._used_s + found.cost_s
-        return found
-
-    def _start(self, name: str) -> int:
-        number = self.journal.starts
-        self.journal.note("start", number=number, name=name)
-        self.watch.tries(name)
-        return number
-
     def _add(self, step: TuneStep) -> None:
         self.steps.append(step)
         self.watch.step(step)
@@ -403,22 +376,6 @@ class TuneLoop:
         objective, first, best = self.evaluator.objective, self.steps[0].result.value, self.best.value
         rates = ladder(first, best) if objective.is_rate and first is not None and best is not None else ()
         edits = {CONTROL: ScriptEdits(), TREATMENT: self._incumbent}
-        names = {CONTROL: "the script as it is", TREATMENT: "the winner"}
-
-        def measure(arm: str, number: int, cancel: Event) -> TuneResult:
-            for event in self.journal.events:  # half a pair that a kill cut off
-                if event["event"] == "compared" and (event["arm"], event.get("pair")) == (arm, number):
-                    return TuneResult.from_json(event["result"])
-            start = TuneStart(
-                edits=edits[arm],
-                number=self._start(names[arm]),
-                seed=self.seed + 1000 * (1 + number),
-                rates=rates,
-            )
-            found = self.evaluator.evaluate(start, cancel)
-            self.journal.note("compared", arm=arm, pair=number, result=found.to_json())
-            return found
-
         design = ExperimentDesign(
             metric=objective.metric,
             better=objective.better,
@@ -430,20 +387,24 @@ class TuneLoop:
             warmup=0,
             seed=self.seed,
         )
+        found = ConfirmationPairs(
+            design=design, edits=edits, rates=rates, starts=self._starts, lose=self._lose,
+            machines=[self._here, *self.machines],
+        )  # fmt: skip
         subject = self.subject(tuple(self.accepted))
-        return confirm(design, self.experiment, subject, measure, self.watch.round, cancel)
+        return confirm(design, self.experiment, subject, found.measure, self.watch.round, cancel)
 
     def _ended(self, state: ExperimentState | None, why: str) -> TuneOutcome:
-        compared = [event["result"] for event in self.journal.events if event["event"] == "compared"]
+        compared = compared_before(self.journal).values()
         outcome = TuneOutcome(
             steps=tuple(self.steps),
             accepted=tuple(self.accepted),
             edits=self._incumbent,
             state=state,
             why=why,
-            starts=self._used + len(compared),
-            cost_s=self._used_s + sum(item["cost_s"] for item in compared),
-            load_s=sum(item.result.load_s for item in self.steps) + sum(item["load_s"] for item in compared),
+            starts=self._starts.used + len(compared),
+            cost_s=self._starts.used_s + sum(item.cost_s for item in compared),
+            load_s=sum(item.result.load_s for item in self.steps) + sum(item.load_s for item in compared),
             quality=self.quality,
         )
         self.journal.note("ended", verdict=outcome.verdict, why=why, starts=outcome.starts)

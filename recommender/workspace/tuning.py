@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from recommender.tune.candidates import (
     plan_changes,
     script_changes,
 )
+from recommender.tune.machines import GoneEvaluator, RemoteEvaluator, TuneMachine, machine_name
 from recommender.tune.request import TuneRequest, mark_of
 from recommender.tune.tune_journal import TuneJournal, folder_of, read_events
 from recommender.tune.tuner import TuneLoop
@@ -154,7 +156,7 @@ class TuneDesk(Desk):
         request, script = prepared.request, prepared.script
         name = name or claim_name(self.workspace.layout.experiments, "tune")
         folder = self.folder / name
-        with TuneJournal(folder, request.about()) as journal:
+        with TuneJournal(folder, request.about()) as journal, ExitStack() as ends:
             script.end_all(mark_of(folder))  # of a session that was killed
             noted = journal.last("planned")
             if noted is None:
@@ -162,6 +164,8 @@ class TuneDesk(Desk):
                 candidates: Sequence[TuneChange] = prepared.candidates
             else:
                 candidates = [TuneChange.from_json(item) for item in noted["candidates"]]
+            others = request.machines
+            machines = [_machine(text, prepared, journal, ends, is_new=noted is None) for text in others]
             tuner = TuneLoop(
                 evaluator=request.evaluator(script, journal),
                 candidates=candidates,
@@ -174,6 +178,7 @@ class TuneDesk(Desk):
                 margin=request.margin,
                 seed=request.seed,
                 watch=watch,
+                machines=machines,
             )
             try:
                 return name, tuner.run(cancel)
@@ -207,6 +212,25 @@ class TuneDesk(Desk):
             rows = editor.add_cases(cases).rows if cases else 0
         self.workspace.refresh()
         return rows
+
+
+def _machine(
+    text: str, prepared: PreparedTune, journal: TuneJournal, ends: ExitStack, *, is_new: bool
+) -> TuneMachine:
+    """A machine that measures too until the tune ends; of one that is gone by now, what it measured counts.
+
+    Raises:
+        InputError: It is not there, and never was.
+    """
+    script, name = prepared.script, machine_name(text)
+    try:
+        evaluator = RemoteEvaluator.begin(text, prepared.request, script, journal)
+    except InputError:
+        if is_new:
+            raise
+        return TuneMachine(name=name, evaluator=GoneEvaluator(prepared.request.objective(script)))
+    ends.callback(evaluator.close)
+    return TuneMachine(name=name, evaluator=evaluator)
 
 
 def page_of(

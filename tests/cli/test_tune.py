@@ -98,6 +98,28 @@ def test_a_dry_run_starts_nothing_and_shows_every_start(tune: Any, place: Path, 
     assert not (empty_path / "tunes").exists()
 
 
+def test_other_machines_measure_too_and_one_that_dies_is_done_without(
+    tune: Any, place: Path, empty_path: Path
+) -> None:
+    """Two processes of ours stand for machines; the second is killed at its work."""
+    reached = ("--on", "env NODE=node2", "--on", "timeout -s KILL 3 env NODE=node3")
+    only = ("--change", "--enforce-eager=", "--change", "--max-num-seqs=1,3", "--json")
+    ran = tune("serve.sh", *LOAD, *reached, *only)
+    assert ran.code == 0, ran.err
+    assert ran.json["accepted"] == ["without --enforce-eager"]
+    assert "NODE=node3 measures no more, the others go on" in " ".join(ran.err.split())
+    events = journal(empty_path)
+    assert {item["on"] for item in events if item["event"] == "start" and "on" in item} > {"NODE=node2"}
+    assert {item["on"] for item in events if item["event"] == "pair"} == {"NODE=node2"}
+    assert engines(place) == []
+
+
+def test_a_machine_that_is_not_reached_is_named(tune: Any) -> None:
+    ran = tune("serve.sh", *LOAD, "--on", "sh -c 'echo no route to host >&2; exit 255' node2")
+    assert ran.code == 2
+    assert "node2: no route to host" in ran.err
+
+
 @pytest.mark.long
 def test_one_of_several_servers_is_tuned_and_the_others_are_left_out(tune: Any, place: Path) -> None:
     two = "vllm serve /m/a --port 18993 > a.log 2>&1 &\nX=1 vllm serve /m/b --max-num-seqs 4 --enforce-eager &\nwait\n"
@@ -256,6 +278,8 @@ def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Pat
         (("odd.sh", "--train"), "there is nothing to try on"),
         (("serve.sh", "--resume"), "a script to tune, or --resume"),
         (("--resume", "--budget", "2h"), "--budget: a tune goes on as it was begun"),
+        (("serve.sh", "--on", " "), "no host"),
+        (("serve.sh", "--on", "a", "--on", "x a"), "--on names a twice"),
         (("serve.sh", "--name", "mine"), "--name: a tune goes on as it was begun, with --resume"),
         (("serve.sh", "--shape", "wide"), "--shape"),
         (("serve.sh", "--client", "vllm", "--limit", "ttft<=1s"), "states no request one by one"),

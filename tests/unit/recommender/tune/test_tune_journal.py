@@ -12,11 +12,11 @@ from recommender.tune.tune_result import TuneResult
 def test_what_was_noted_is_there_again(tmp_path: Path) -> None:
     result = TuneResult(value=3.5, probes=2, others={"ttft_p50_s": 0.1}, answers=("a", "b"), void=("busy",))
     with TuneJournal(tmp_path / "t", {"script": "a.sh"}) as journal:
-        journal.note("start", number=journal.starts, name="a\u2028b\x85")
+        journal.start("a\u2028b\x85")
         journal.note("measured", digest="d", name="x", result=result.to_json())
     with TuneJournal(tmp_path / "t", {"script": "a.sh"}) as again:
         assert list(again.measured()) == [("d", result)]
-        assert again.starts == 1
+        assert again.start("b") == 1
         assert again.last("resumed") is not None
         assert again.last("nothing") is None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -17,10 +18,12 @@ from kg.nouns.entities import Better, Status
 from kg.nouns.values import Settings
 from recommender.experiment.verdict import Verdict
 from recommender.measuring.outcome import CancelledError
+from recommender.tune.budget import Budget
 from recommender.tune.candidates import TuneChange, digest_of
+from recommender.tune.machines import MachineGoneError, TuneMachine
 from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneObjective, TuneOutcome, TuneResult, TuneStart
-from recommender.tune.tuner import Budget, TuneLoop
+from recommender.tune.tuner import TuneLoop
 
 GAINS = {"--good": 1.5, "--small": 1.1, "--bad": 0.7, "--same": 1.0}
 
@@ -286,6 +289,62 @@ def test_kills_at_random_starts_change_nothing_and_the_budget_is_exact(tmp_path:
         with TuneJournal(tmp_path / f"killed-{turn}" / "tune", {"of": "a test"}) as journal:
             assert sum(event["event"] == "measured" for event in journal.events) == len(whole.steps) + 4
     assert kills >= 20
+
+
+def test_other_machines_measure_too_and_their_numbers_meet_none_of_ours(tmp_path: Path) -> None:
+    """One is three times as fast: nothing wins by having run there, and the pairs of the test are shared."""
+    here, there = Machine(), Machine(base=300.0)
+    alone = tune(tmp_path / "alone", Machine())
+    found = tune(tmp_path / "both", here, machines=[TuneMachine(name="node2", evaluator=there)])
+    assert {item.name for item in found.accepted} == {item.name for item in alone.accepted}
+    assert found.verdict is Verdict.BETTER
+    assert found.state is not None
+    interval = found.state.comparisons[0].interval
+    assert interval.low < math.log(1.65) < interval.high < math.log(2)
+    [step] = [item for item in found.steps if item.name == "--good"]
+    assert (step.on, step.is_accepted) == ("node2", True)
+    assert step.gain == pytest.approx(1.5, abs=0.1)
+    assert step.result.value == pytest.approx(150, rel=0.1)  # as a part of what the script gives here
+    assert there.starts >= interval.pairs
+    assert here.starts < alone.starts
+
+
+def test_a_machine_that_dies_loses_only_what_it_is_at(tmp_path: Path) -> None:
+    class Dies(Machine):
+        def evaluate(self, start: TuneStart, cancel: Event) -> TuneResult:
+            if self.starts == 3:
+                raise MachineGoneError("exit code 255")
+            return super().evaluate(start, cancel)
+
+    machines = [TuneMachine(name=name, evaluator=Dies()) for name in ("node2", "node3")]
+    found = tune(tmp_path, Machine(), machines=machines)
+    assert {item.name for item in found.accepted} == {"--good", "--small"}
+    assert found.is_better
+    with TuneJournal(tmp_path / "tune", {"of": "a test"}) as journal:
+        gone = [event["on"] for event in journal.events if event["event"] == "gone"]
+        keys = [event["digest"] for event in journal.events if event["event"] == "measured"]
+    assert sorted(gone) == ["node2", "node3"]
+    assert len(keys) == len({*keys})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_kills_with_other_machines_keep_the_budget(tmp_path: Path, seed: int) -> None:
+    rng, outcome = random.Random(seed), None
+    budget = Budget(evaluations=26)
+    while outcome is None:
+        others = [TuneMachine(name=name, evaluator=Machine()) for name in ("node2", "node3")]
+        with suppress(Killed):
+            outcome = tune(tmp_path, Machine(kill_at=rng.randint(1, 4)), budget=budget, machines=others)
+    assert {item.name for item in outcome.accepted} == {"--good", "--small"}
+    assert outcome.is_better
+    with TuneJournal(tmp_path / "tune", {"of": "a test"}) as journal:
+        keys = [event["digest"] for event in journal.events if event["event"] == "measured"]
+        pairs = [event["pair"] for event in journal.events if event["event"] == "pair"]
+        both = [(event["arm"], event["pair"]) for event in journal.events if event["event"] == "compared"]
+    assert len(keys) == len({*keys})
+    assert not {*pairs} & {number for _, number in both}  # a pair is of one machine
+    assert len(both) == len({*both})
+    assert outcome.starts == len(keys) + len(both) + 2 * len(pairs) <= 26
 
 
 def test_edits_have_one_digest_whatever_their_order() -> None:
