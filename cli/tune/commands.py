@@ -65,7 +65,7 @@ def tune(
         list[str] | None,
         typer.Option(
             "--budget",
-            help="What it may use, on all machines together: 1h, '30 evaluations' (starts), or one of each.",
+            help="What it may use, all machines together: 1h, '30 evaluations' (starts), or one of each.",
         ),
     ] = None,
     change: Annotated[
