@@ -119,7 +119,8 @@ def _has_room(item: SettingFinding, case: AuditCase, question: Question | None) 
     """
     if question is None or (question.phase == "training" and question.model.experts):
         return None
-    without = {name: OFF[name] for name in _facts(item, case, question) if name in OFF}
+    left = _left(item, case, question)
+    without = {name: left.get(name, OFF[name]) for name in _facts(item, case, question) if name in OFF}
     if question.phase == "serving":
         without["batch"] = 1
     elif not without:
@@ -185,6 +186,17 @@ def _facts(item: SettingFinding, case: AuditCase, question: Question) -> dict[st
     settings = dict(case.forms.get(item.setting, {}))
     settings[plain_key(item.setting.key).rpartition(".")[2]] = item.setting.value
     return _translated(settings, question)
+
+
+def _left(item: SettingFinding, case: AuditCase, question: Question) -> dict[str, object]:
+    """Cost-model settings of what a launch still says without what a finding takes away."""
+    taken = [plain_key(name) for name in item.taken]
+    left: dict[str, Value] = {}
+    for setting in case.settings:
+        key = plain_key(setting.key)
+        if not any(key == name or key.startswith(f"{name}.") for name in taken):
+            left |= case.forms.get(setting, {})
+    return _translated(left, question)
 
 
 def _translated(settings: Mapping[str, Value], question: Question) -> dict[str, object]:

@@ -155,3 +155,11 @@ def test_measured_violations_are_kept_not_smoothed() -> None:
     assert long > 2 * short
     bare_short, bare_long = physics_us(kind, BASE, x)
     assert bare_long < 1.5 * bare_short
+
+
+@pytest.mark.parametrize("recompute", ["none", "full"])
+@pytest.mark.parametrize("micro", [1, 8])
+def test_more_in_the_hosts_memory_is_never_faster(micro: int, recompute: str) -> None:
+    said: dict[str, object] = {"seq_len": 4096, "gbs": 64, "mbs": micro, "zero": 3, "recompute": recompute}
+    times = train(*({**said, "offload": kind} for kind in ("none", "optimizer", "parameters"))).time_s
+    assert times[0] < times[1] <= times[2]

@@ -119,7 +119,7 @@ def training_step(
 
     wire, wire_hidden = _gradients(operators, network, model, s, stage_cube * 2 / 3, count, 2 + frozen)
     update = _update(device, model, s)
-    swap, swap_hidden = _offload(device, network, model, s, tokens, stage_cube, layers)
+    swap, swap_hidden = _offload(device, network, model, s, tokens, stage_cube, layers, 2 + redo)
 
     launching = layers * work.launch_us * (1 + back + redo)
     split = {
@@ -239,8 +239,12 @@ def _offload(
     tokens: Floats,
     stage_us: Floats,
     layers: Floats,
+    passes: Floats,
 ) -> tuple[Floats, Floats]:
-    """Exposed and hidden transfers to host memory per micro-batch."""
+    """Exposed and hidden transfers to host memory per micro-batch; weights are fetched for so many passes.
+
+    The optimiser of weights on the host is there too: its gradients and results move as without them.
+    """
     kinds = s["offload"]
     zero = np.zeros_like(tokens)
     if not np.any(kinds > 0):
@@ -254,9 +258,13 @@ def _offload(
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
     states = 2 * PHYSICS["host_state_bytes"] * spread(model, s, stage=1) / up * 1e6 / count
     kept = 2 * layers * layer_activation(model, s, tokens) / up * 1e6
-    moved = np.where(kinds == CHOICES["offload"].index("activations"), kept, zero)
+    fetched = passes * 2 * sum(shares(model, s)) / (s["data_parallel"] * s["context_parallel"]) / up * 1e6
+    is_of = {
+        name: kinds == CHOICES["offload"].index(name) for name in ("optimizer", "parameters", "activations")
+    }
+    moved = np.where(is_of["activations"], kept, np.where(is_of["parameters"], fetched, zero))
     hidden = np.minimum(moved, stage_us)
-    return np.where(kinds == CHOICES["offload"].index("optimizer"), states, moved - hidden), hidden
+    return np.where(is_of["optimizer"] | is_of["parameters"], states, zero) + moved - hidden, hidden
 
 
 def _finish(

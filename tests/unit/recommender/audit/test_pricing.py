@@ -104,6 +104,17 @@ def test_zero_offload_is_judged_by_the_memory(shipped: Workspace) -> None:
         assert not rule or found["zero-offload"].priced is None  # what the host does is not modelled
 
 
+def test_weights_on_the_host_are_judged_beside_states_that_stay_there(shipped: Workspace) -> None:
+    text = "deepspeed --num_gpus 4 train.py --deepspeed ds.json --model_name_or_path meta-llama/Llama-3.1-8B \\\n"
+    text += " --bf16 true --gradient_checkpointing true --per_device_train_batch_size 1 --max_length 4096"
+    device = '{"device": "cpu"}'
+    zero = f'{{"stage": 3, "offload_optimizer": {device}, "offload_param": {device}}}'
+    read = {"ds.json": f'{{"zero_optimization": {zero}}}'}.get
+    raw = {**read_launch(text, "launch.sh", beside=read).question, "hardware": "rtx-4090"}
+    found = {item.rule for item in shipped.launches.check(raw, running_settings(text, beside=read)).findings}
+    assert found & {"zero-offload", "zero-weights-offload"} == {"zero-weights-offload"}
+
+
 def test_a_setting_that_is_written_anew_is_priced_against_what_takes_its_place(shipped: Workspace) -> None:
     text = "swift sft --model Qwen/Qwen2.5-7B-Instruct --deepspeed zero3_offload --max_length 4096"
     raw = {**read_launch(text, "launch.sh").question, "hardware": "a100-sxm4-80gb", "count": 8}
