@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show_step(text: str) -> None:
-    """Show what is being done in a line that moves, on a terminal alone."""
+    """Show the current step in a line that moves, on a terminal alone."""
     if sys.stderr.isatty():
         moving_line(localised(text))
 

@@ -85,7 +85,7 @@ class ProblemEncoder:
         return ProblemEncoder(self._hardware, self._text, weights)
 
     def factors(self, weights: BlockWeights) -> NDArray[np.float32]:
-        """Return what turns a vector of this encoder into one with other weights, shape (dimension,).
+        """Return the factors from a vector of this encoder to one with other weights, shape (dimension,).
 
         A block that weighs nothing here stays so: its differences are lost.
         """

@@ -114,7 +114,7 @@ class SubsetRanker:
         return self._by_weights[weights].find(problem, exclude=is_hidden)
 
     def _retriever(self, weights: BlockWeights) -> Retriever:
-        """Return what finds neighbours among the known problems by these weights."""
+        """Return the retriever of neighbours among the known problems by these weights."""
         encoder, similarity, vectors = self._encoder, Similarity.shipped(), self._vectors
         if weights != encoder.weights:
             encoder, similarity = encoder.reweighted(weights), replace(similarity, weights=weights)

@@ -75,7 +75,7 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
 
 
 def _show_situation(situation: Situation) -> None:
-    """Print what is known of the case, each fact with its origin."""
+    """Print the facts of the case, each with its origin."""
     rows = [(fact.name, show_value(fact.value), str(fact.origin)) for fact in situation]
     output.table(("fact", "value", "origin"), rows)
     say()
@@ -192,7 +192,7 @@ def _assumptions(answer: Answer, plan: Plan, *, with_options: bool) -> str:
 
 
 def _show_others(answer: Answer, plan: Plan, bound: Sequence[str]) -> None:
-    """Print what bounds a kernel, and what else could be begun with: layouts, tiles, roles apart."""
+    """Print the bound of a kernel, and alternatives to the start: layouts, tiles, roles apart."""
     for line in () if answer.problem.workload.model else bound:
         say(f"Because: {line}")
     if plan.alternatives:

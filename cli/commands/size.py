@@ -89,7 +89,7 @@ def _number(option: str, text: str, example: str) -> float:
 
 
 def show_capacity(
-    problem: Problem, request: CapacityRequest, found: Capacity, *, most: int, as_json: bool
+    problem: Problem, request: CapacityRequest, capacity: Capacity, *, most: int, as_json: bool
 ) -> None:
     """Print deployments; exit with 4 where none keeps the limits.
 
@@ -97,20 +97,20 @@ def show_capacity(
         Exit: With code 4, after the deployment that comes nearest.
     """
     if as_json:
-        output.as_json(found.to_json())
+        output.as_json(capacity.to_json())
     else:
-        if line := assumption_line(found.assumed):
+        if line := assumption_line(capacity.assumed):
             output.note(line)
-        for text in found.notes:
+        for text in capacity.notes:
             output.note(text)
-        _show(problem, request, found, most)
-    if not found.options:
+        _show(problem, request, capacity, most)
+    if not capacity.options:
         if as_json:
             output.note("no deployment keeps the limits; nearest is the one that comes closest; exit code 4")
         raise typer.Exit(4)
 
 
-def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int) -> None:
+def _show(problem: Problem, request: CapacityRequest, capacity: Capacity, most: int) -> None:
     work = problem.workload
     limits = ", ".join(
         f"{item.metric} <= {output.quantity(item.maximum, item.unit)}" for item in problem.limits
@@ -118,8 +118,8 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
     rate = f", {request.rate_per_s:g} requests/s" if request.rate_per_s is not None else ""
     shape = f" ({work.shape})" if work.shape else ""
     say(f"{work.model} serve{shape} on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
-    if not found.options:
-        one = found.nearest
+    if not capacity.options:
+        one = capacity.nearest
         if one is not None:
             say(
                 f"No deployment keeps the limits. Nearest: {one.rated.deployment.layout},"
@@ -128,7 +128,7 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
                 f"TTFT {output.quantity(one.rated.ttft_s, 's')}: {one.chance:.0%} likely to keep them."
             )
         return
-    options = found.options[:most]
+    options = capacity.options[:most]
     if request.rate_per_s is not None:
         first = options[0]
         layout = first.rated.deployment.layout
@@ -139,7 +139,7 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
         said = ", ".join(part for part in parts if part)
         plan = f"Plan for {first.devices} x {problem.hardware.name} ({first.chance:.0%} sure)"
         say(f"{plan}: {said}." if said else f"{plan}.")
-        even = min(item.even_devices for item in found.options)
+        even = min(item.even_devices for item in capacity.options)
         if even < first.devices:
             few = f"{even} {'has' if even == 1 else 'have'} an even chance"
             read = f"RESULT.json --from-command SCRIPT --hardware {problem.hardware.name}"
@@ -150,9 +150,9 @@ def _show(problem: Problem, request: CapacityRequest, found: Capacity, most: int
     output.table(["", *names], ([place, *map(row.get, names)] for place, row in enumerate(rows, 1)))
     factor = math.exp(NORMAL_90 * max(item.rated.spread for item in options))
     say(f"\nThroughput, times and what follows: modelled, within a factor of {factor:.2g} (90 %).")
-    if len(found.options) > most:
-        say(f"{len(found.options) - most} more: -k {min(len(found.options), 50)} lists them.")
-    for limit in found.unchecked:
+    if len(capacity.options) > most:
+        say(f"{len(capacity.options) - most} more: -k {min(len(capacity.options), 50)} lists them.")
+    for limit in capacity.unchecked:
         say(f"Not checked: {limit.metric} <= {output.quantity(limit.maximum, limit.unit)}.")
 
 

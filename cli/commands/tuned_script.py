@@ -37,7 +37,7 @@ WriteDirOption = Annotated[
 ]
 
 
-def write_deployment(made: DeploymentFiles, folder: str) -> None:
+def write_deployment(deployment: DeploymentFiles, folder: str) -> None:
     """Write the files that deploy a plan, and say what is left to fill in.
 
     Raises:
@@ -46,10 +46,10 @@ def write_deployment(made: DeploymentFiles, folder: str) -> None:
     from cli import output
 
     target = Path(folder)
-    made.write(target)
-    files = ", ".join(f"{target}/{name}" for name in made.texts)
+    deployment.write(target)
+    files = ", ".join(f"{target}/{name}" for name in deployment.texts)
     say(f"\nWritten, each read back as it should start: {files}")
-    for line in made.notes:
+    for line in deployment.notes:
         output.note(line)
 
 

@@ -49,7 +49,7 @@ def show_finding(place: int, item: SettingFinding) -> None:
 
 
 def show_briefly(findings: Sequence[SettingFinding], *, of_measured: bool = False) -> None:
-    """Print what is wrong with what runs, or was measured, beside a plan."""
+    """Print the findings on the running or the measured launch, beside a plan."""
     matter = [item for item in findings if item.level is not FindingLevel.NOTE and not item.stops]
     if not matter:
         return
@@ -72,7 +72,7 @@ def show_stopping(findings: Sequence[SettingFinding]) -> None:
 
 
 def show_upgrade(script: str, change: Upgrade) -> None:
-    """Print what another release makes of a script: what breaks, other defaults, what becomes possible."""
+    """Print the changes that another release makes to a script: breaks, other defaults, new settings."""
     from cli import output
 
     for note in change.notes:

@@ -166,17 +166,17 @@ def plan(
         say(f"emits {grams['planned']:.0f} g; at once {grams['once']:.0f} g, at an assumed {power:g} W")
 
 
-def _grams(made: GreenPlan, power: float | None) -> dict[str, float] | None:
-    if power is None or made.once_g_per_kwh is None:
+def _grams(plan: GreenPlan, power: float | None) -> dict[str, float] | None:
+    if power is None or plan.once_g_per_kwh is None:
         return None
-    once = power / 1000 * made.job.duration_s / 3600 * made.once_g_per_kwh
-    return {"once": round(once, 1), "planned": round(once * (1 - made.saving), 1)}
+    once = power / 1000 * plan.job.duration_s / 3600 * plan.once_g_per_kwh
+    return {"once": round(once, 1), "planned": round(once * (1 - plan.saving), 1)}
 
 
-def _notes(made: GreenPlan) -> None:
+def _notes(plan: GreenPlan) -> None:
     from cli import output
 
-    for text in made.notes:
+    for text in plan.notes:
         output.note(text)
 
 

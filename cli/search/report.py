@@ -100,7 +100,7 @@ def show_report(report: SearchReport, *, as_json: bool) -> None:
 
 
 def _symptoms(course: CourseReport) -> None:
-    """Print what ails the search, with cause and remedy; nothing where it is healthy."""
+    """Print symptoms of the search, with cause and remedy; nothing where it is healthy."""
     checkup = course.checkup
     for item in checkup.symptoms:
         say(f"{item.name.capitalize()}: {item.cause}.\n  {item.remedy}.")

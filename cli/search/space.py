@@ -217,22 +217,22 @@ def _refuse_idle(context: typer.Context, kind: str) -> None:
         raise InputError(f"{flag} says nothing of {kind}", hint=f"it is for {' and '.join(of)}")
 
 
-def _show(made: SearchFile, out: Path | None, *, as_json: bool) -> None:
-    """Print what was made, or write it."""
+def _show(search_file: SearchFile, out: Path | None, *, as_json: bool) -> None:
+    """Print the file of a search, or write it."""
     from cli import output
 
-    for text in made.notes:
+    for text in search_file.notes:
         output.note(text)
     if as_json:
-        output.as_json({"file": made.file, "left_out": made.left, "notes": made.notes})
+        output.as_json({"file": search_file.file, "left_out": search_file.left, "notes": search_file.notes})
         return
-    for item in made.left[:SHOWN]:
+    for item in search_file.left[:SHOWN]:
         output.note(f"left out: {item['what']}: {item['why']} ({item['source']})")
-    if len(made.left) > SHOWN:
-        output.note(f"left out: {len(made.left) - SHOWN} more; --json has all")
+    if len(search_file.left) > SHOWN:
+        output.note(f"left out: {len(search_file.left) - SHOWN} more; --json has all")
     import yaml
 
-    text = yaml.safe_dump(made.file, sort_keys=False, allow_unicode=True, width=110)
+    text = yaml.safe_dump(search_file.file, sort_keys=False, allow_unicode=True, width=110)
     if out is None:
         print(text, end="")
     elif out.exists():

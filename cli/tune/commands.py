@@ -262,10 +262,10 @@ def _run(
 
 
 def _question(
-    context: typer.Context, workspace: Workspace, asked: ProblemOptions, input_len: int, output_len: int
+    context: typer.Context, workspace: Workspace, options: ProblemOptions, input_len: int, output_len: int
 ) -> dict[str, object]:
     """The question of a plan; of this machine where no hardware is told."""
-    raw = with_defaults(context, workspace, asked.raw())
+    raw = with_defaults(context, workspace, options.raw())
     shape = raw.get("shape")
     lengths = {"input_len": input_len, "output_len": output_len}
     told = {**lengths, **(shape if isinstance(shape, dict) else {})}

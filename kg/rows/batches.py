@@ -179,7 +179,7 @@ def changes_after(file: TrialsFile, batch: int) -> Iterator[GraphChange]:
 
 
 def change_of(file: TrialsFile, batch: int) -> GraphChange | None:
-    """Return what a batch changed in the graph; None where it is not known.
+    """Return the change that a batch made to the graph; None where it is not known.
 
     Raises:
         WorkspaceError: It is damaged.

@@ -88,7 +88,7 @@ def changed_nodes(before: KnowledgeByNode, after: KnowledgeByNode) -> list[Named
 
 
 def left_over(graph: GraphStore, base: GraphStore, fresh: GraphStore) -> list[Triple]:
-    """Return what a graph says above its base of nodes that the new graph does not describe at all.
+    """Return statements above the base about nodes that the new graph does not describe at all.
 
     What came without rows is left over once all else was taken over: problems of an imported graph, sources
     of facts, contexts. A problem of the base has nothing of its own: its id is made of what it says.

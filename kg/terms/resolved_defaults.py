@@ -33,19 +33,19 @@ _PLATFORMS = {
 """Names of the engines for the devices below a name of the hardware; the first name counts."""
 
 
-def is_default(found: LookUp, value: Value, facts: Mapping[str, object]) -> bool:
+def is_default(answer: LookUp, value: Value, facts: Mapping[str, object]) -> bool:
     """True if a value is the default of the release, as stated or as the program resolves it.
 
     Args:
-        found: The setting in the release.
+        answer: The setting in the release.
         value: As told.
         facts: Of the question; ``hardware`` and ``memory_bytes`` are those of the device.
     """
-    usual = found.is_default(value)
-    if found.setting is None or found.standing is not Standing.TAKEN or found.negated:
+    usual = answer.is_default(value)
+    if answer.setting is None or answer.standing is not Standing.TAKEN or answer.negated:
         return usual
-    cases = list(possible(found, facts))
-    kind = found.setting.type
+    cases = list(possible(answer, facts))
+    kind = answer.setting.type
     fits = bool(cases) and all(
         not case.computed and case.bound != "least" and same_value(value, case.value, kind) for case in cases
     )
@@ -55,17 +55,17 @@ def is_default(found: LookUp, value: Value, facts: Mapping[str, object]) -> bool
     return fits if asks_model else fits or usual
 
 
-def possible(found: LookUp, facts: Mapping[str, object]) -> Iterator[ResolvedCase]:
+def possible(answer: LookUp, facts: Mapping[str, object]) -> Iterator[ResolvedCase]:
     """The cases of a setting that may hold for a device, up to the first that does."""
-    for case in found.setting.resolved_in(found.release) if found.setting is not None else ():
-        truths = [_truth(term, found, facts) for term in case.when.split(" and ") if term]
+    for case in answer.setting.resolved_in(answer.release) if answer.setting is not None else ():
+        truths = [_truth(term, answer, facts) for term in case.when.split(" and ") if term]
         if False not in truths:
             yield case
             if None not in truths:
                 return
 
 
-def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None:
+def _truth(term: str, answer: LookUp, facts: Mapping[str, object]) -> bool | None:
     """Truth of a term; None if unknown."""
     if term == "?":
         return None
@@ -85,7 +85,7 @@ def _truth(term: str, found: LookUp, facts: Mapping[str, object]) -> bool | None
         return ways.pop() if len(ways) == 1 else None
     if term.startswith("device "):
         return None if not names else any(term.rpartition(" ")[2] in name for name in names)
-    return _of_settings(term, found)
+    return _of_settings(term, answer)
 
 
 def _is_writer(facts: Mapping[str, object]) -> bool:
@@ -107,17 +107,17 @@ def _is_plain(facts: Mapping[str, object]) -> bool:
     )
 
 
-def _of_settings(term: str, found: LookUp) -> bool | None:
+def _of_settings(term: str, answer: LookUp) -> bool | None:
     """Truth of a term about another setting that is unset; None if unknown."""
-    if found.setting is None:
+    if answer.setting is None:
         return None
     key = term.removeprefix("not ").partition(" ")[0]
     try:
-        release = registry(found.setting.software).at(found.release)
+        release = registry(answer.setting.software).at(answer.release)
         other = release.look_up(key, suggest=False)
     except UnknownEntityError:
         return None
-    default = other.setting.default_in(found.release) if other.setting is not None else None
+    default = other.setting.default_in(answer.release) if other.setting is not None else None
     if default is None or default.computed:
         return None
     return holds(term, {} if default.value is None else {key: default.value}, release)

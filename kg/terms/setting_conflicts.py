@@ -58,7 +58,7 @@ def broken_conflicts(release: ReleaseSettings, settings: Mapping[str, Value]) ->
 
 
 def companions(
-    release: ReleaseSettings, begun: Mapping[str, Value], change: Mapping[str, Value]
+    release: ReleaseSettings, current: Mapping[str, Value], change: Mapping[str, Value]
 ) -> Settings | None:
     """Settings that a release needs beside a change; None where none help.
 
@@ -67,11 +67,11 @@ def companions(
 
     Args:
         release: Of a program, with the programs beneath it.
-        begun: What is set before.
+        current: What is set before.
         change: What the change sets.
     """
-    before = set(broken_conflicts(release, begun))
-    settings = {**begun, **change}
+    before = set(broken_conflicts(release, current))
+    settings = {**current, **change}
     added: dict[str, Value] = {}
     for _ in range(DEEPEST + 1):
         broken = [one for one in broken_conflicts(release, {**settings, **added}) if one not in before]

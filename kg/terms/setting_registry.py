@@ -272,7 +272,7 @@ class SettingRegistry:
         for number, entry in entries:
             yield number, entry["key"]
 
-    def nearest_release(self, asked: str) -> str:
+    def nearest_release(self, release: str) -> str:
         """The newest release that was read and is not after one, or else the oldest.
 
         Of a name such as ``0.5``, which no release has alone, the newest that begins with it: 0.5.23.
@@ -280,21 +280,21 @@ class SettingRegistry:
         Raises:
             UnknownEntityError: The name is none of a release.
         """
-        if asked in self.releases:
-            return asked
-        commit = asked.partition("@")[2]
+        if release in self.releases:
+            return release
+        commit = release.partition("@")[2]
         same = [
-            name for name, ref in self.refs.items() if ref == asked or (commit and ref.startswith(commit))
+            name for name, ref in self.refs.items() if ref == release or (commit and ref.startswith(commit))
         ]
         if same:
             return same[0]
         try:
-            key = release_key(asked)
+            key = release_key(release)
         except ValueError:
             raise UnknownEntityError(
-                f"{asked!r} names no release of {self.software}", hint=f"known: {', '.join(self.releases)}"
+                f"{release!r} names no release of {self.software}", hint=f"known: {', '.join(self.releases)}"
             ) from None
-        begun = [name for name in self.releases if name.startswith(f"{asked.strip().lstrip('vV')}.")]
+        begun = [name for name in self.releases if name.startswith(f"{release.strip().lstrip('vV')}.")]
         if begun and not any(release_key(name) == key for name in self.releases):
             return begun[-1]
         earlier = [name for name in self.releases if release_key(name) <= key]

@@ -28,19 +28,19 @@ def successor_keys(setting: Setting) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, keys)))
 
 
-def successors(release: ReleaseSettings, found: LookUp, value: Value) -> Mapping[str, Value] | None:
+def successors(release: ReleaseSettings, answer: LookUp, value: Value) -> Mapping[str, Value] | None:
     """The settings of a release that say what a removed one said; empty where it is what the release does.
 
     Args:
         release: That does not have it any more.
-        found: What the release makes of it.
+        answer: What the release makes of it.
         value: What it was set to.
 
     Returns:
         Values by key; None where nothing is known to have taken its place, or the value has none there.
     """
-    setting = found.setting
-    if setting is None or found.standing is not Standing.REMOVED:
+    setting = answer.setting
+    if setting is None or answer.standing is not Standing.REMOVED:
         return None
     forms: Mapping[object, Mapping[str, Value]] = (
         table("successors").get(setting.software, {}).get(setting.key, {})

@@ -150,7 +150,7 @@ def _renamed(incoming: OxigraphStore, said: OxigraphStore) -> set[Subject | Term
 
 
 def _contents(store: OxigraphStore) -> dict[Subject | Term, frozenset[tuple[NamedNode, Term]]]:
-    """Return what is said of each statement, but for what follows from the rest."""
+    """Return the content of each statement, without what follows from the rest."""
     found: dict[Subject | Term, set[tuple[NamedNode, Term]]] = {}
     for triple in store.triples():
         if _value(triple.subject).startswith(_STATEMENT) and triple.predicate not in _DERIVED:

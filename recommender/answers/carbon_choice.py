@@ -132,7 +132,7 @@ class CarbonChoice(JsonNoun):
 def choose_for_carbon(
     answer: Answer,
     tree: HardwareTree,
-    seen: GridOutlook,
+    outlook: GridOutlook,
     *,
     now: datetime,
     deadline: datetime,
@@ -146,7 +146,7 @@ def choose_for_carbon(
     Args:
         answer: Start and changes.
         tree: Facts of hardware.
-        seen: Expected intensity.
+        outlook: Expected intensity.
         now: The present.
         deadline: When the job has to be done.
         duration_s: How long it runs in the start configuration.
@@ -165,12 +165,12 @@ def choose_for_carbon(
             "the start has no modelled time, so no energy", hint="give --model, --hardware and --count"
         )
     base, tier = _with_power(price(priced)[0], answer, tree)
-    if not len(seen.g_per_kwh):
+    if not len(outlook.g_per_kwh):
         raise MissingFactError(
-            f"no carbon intensity: {seen.basis}", hint="tunegraph green import FILE --region NAME"
+            f"no carbon intensity: {outlook.basis}", hint="tunegraph green import FILE --region NAME"
         )
     steps = clock_steps(tree.path(answer.problem.hardware.name))
-    notes = [*seen.notes, _TIERS[tier]]
+    notes = [*outlook.notes, _TIERS[tier]]
     if steps:
         prior = shipped_curve("clock")
         notes.append(
@@ -179,7 +179,7 @@ def choose_for_carbon(
     else:
         notes.append("no curve of energy over the clock is public for this vendor: full clocks alone")
     job = GreenJob(duration_s=duration_s, deadline=deadline)
-    at_once = make_plan(job, seen, now, region=region)
+    at_once = make_plan(job, outlook, now, region=region)
     once_g_per_kwh = at_once.once_g_per_kwh or 0.0
     if not once_g_per_kwh > 0:
         raise MissingFactError(
@@ -205,7 +205,7 @@ def choose_for_carbon(
             refused.append((name, f"draws {point.power_w:.0f} W of {power_limit_w:g} W a device"))
             continue
         try:
-            plan = make_plan(replace(job, duration_s=lasts), seen, now, region=region)
+            plan = make_plan(replace(job, duration_s=lasts), outlook, now, region=region)
         except InfeasibleError as fault:
             refused.append((name, str(fault)))
             continue

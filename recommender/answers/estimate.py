@@ -355,7 +355,7 @@ def estimate_problem(
         lengths_told = (problem.workload.shape.get(name, 0) for name in ("input_len", "output_len"))
         unfit = server_fit(
             replace(question, settings={**asked.settings, **(settings or {})}), current, program,
-            asked=sum(float(str(tokens)) for tokens in lengths_told),
+            tokens=sum(float(str(tokens)) for tokens in lengths_told),
             most=int(most) if isinstance(most, int | float) else 0,
         )  # fmt: skip
     if (share := read.facts.get("memory_share")) and question.phase == "serving":

@@ -246,16 +246,16 @@ class SpaceMaker:
             self._limit_by_graph(made, problem.hardware.name, problem)
         return made
 
-    def _limit_by_graph(self, made: SearchFile, hardware: str, problem: Problem | None = None) -> None:
+    def _limit_by_graph(self, search_file: SearchFile, hardware: str, problem: Problem | None = None) -> None:
         """Leave out what the graph says against a space, and tell the conditions of what stays."""
         from kg.errors import InfeasibleError
         from recommender.answers.space_limits import space_limits
         from recommender.ranking.feasibility.exclusions import Exclusions
         from recommender.space.space_file import read_space
 
-        parameters = made.file["parameters"]
+        parameters = search_file.file["parameters"]
         assert isinstance(parameters, dict)  # noqa: S101  it was read, or made
-        parameters = made.file["parameters"] = dict(parameters)
+        parameters = search_file.file["parameters"] = dict(parameters)
         told = {
             name: item.get("values") if isinstance(item, dict) else item for name, item in parameters.items()
         }
@@ -267,7 +267,7 @@ class SpaceMaker:
             path=self.hardware.path(hardware),
             problem=problem,
         )
-        made.notes.extend(found.notes)
+        search_file.notes.extend(found.notes)
         if not found.left and not found.constraints:
             return
         for item in found.left:
@@ -276,16 +276,16 @@ class SpaceMaker:
             parameters[name] = (
                 {**parameters[name], "values": kept} if isinstance(parameters[name], dict) else kept
             )
-        rules = made.file["constraints"]
+        rules = search_file.file["constraints"]
         assert isinstance(rules, list)  # noqa: S101  just made
         rules += [dict(rule) for rule in found.constraints]
-        made.left.extend(asdict(item) for item in found.left)
+        search_file.left.extend(asdict(item) for item in found.left)
         left = read_space({"parameters": parameters, "constraints": rules}).size(MOST_COUNTED)
         if left == 0:
             why = "; ".join(item.why for item in found.left)
             raise InfeasibleError("the graph leaves no configuration", hint=why)
         if left is not None:
-            made.notes.append(f"{left:,} configurations by the rules after what the graph says")
+            search_file.notes.append(f"{left:,} configurations by the rules after what the graph says")
 
     def _problem(self, raw: Mapping[str, object]) -> Problem | None:
         """The problem of a search file; None where it does not say, or what it runs on is not known."""

@@ -40,7 +40,7 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
     if "world" in by_fact:
         by_fact.setdefault("tp", by_fact["world"])
     asked = sum(float(str(case.facts.get(name) or 0)) for name in ("input_len", "output_len"))
-    fit = server_fit(question, current, case.program, asked=asked, most=case.positions)
+    fit = server_fit(question, current, case.program, tokens=asked, most=case.positions)
     if fit is not None:
         yield _of_fit(case, fit, by_fact)
     share, key = read.facts.get("memory_share"), by_fact.get("memory_share", "")

@@ -225,20 +225,20 @@ def new_losses(now: list[View], before: list[View], thresholds: Thresholds) -> d
 
 
 def beyond(
-    now: Iterable[View], found: Evidence, earlier: Evidence, length: Mapping[int | None, float]
+    now: Iterable[View], evidence: Evidence, earlier: Evidence, length: Mapping[int | None, float]
 ) -> dict[str, SoftEvidence]:
     """The part of the evidence of a run that is beyond what was lost before, in as many steps.
 
     Args:
         now: Its ranks.
-        found: Its evidence by node and rank.
+        evidence: Its evidence by node and rank.
         earlier: Evidence of before.
         length: Length of all steps of before, by rank.
     """
     growth = {view.rank.rank: view.total_us - length.get(view.rank.rank, 0.0) for view in now}
     later = {
         key: _more(item, earlier.get(key), max(0.0, growth.get(key[1], max(growth.values(), default=0.0))))
-        for key, item in found.items()
+        for key, item in evidence.items()
     }
     return strongest({key: item for key, item in later.items() if item is not None})
 

@@ -113,24 +113,24 @@ def _problem(problem: Problem, logged: Logged) -> Problem:
     return replace(problem, objective=Objective(metric=design.metric, better=design.better, unit=design.unit))
 
 
-def _measurement(found: ArmComparison, logged: Logged) -> Measurement:
+def _measurement(comparison: ArmComparison, logged: Logged) -> Measurement:
     design = logged.design
-    if not found.interval.pairs:
+    if not comparison.interval.pairs:
         return Measurement(
-            metric=design.metric, unit=design.unit, status=Status.FAILED, reason=found.failures.reason
+            metric=design.metric, unit=design.unit, status=Status.FAILED, reason=comparison.failures.reason
         )
     control = _control(logged)
     sign = 1.0 if design.better is Better.HIGHER else -1.0
     return Measurement(
         metric=design.metric,
         unit=design.unit,
-        value=control * math.exp(sign * found.interval.mean),
-        repeats=found.interval.pairs,
+        value=control * math.exp(sign * comparison.interval.mean),
+        repeats=comparison.interval.pairs,
     )
 
 
-def _baseline(found: ArmComparison, logged: Logged) -> Baseline | None:
-    if not found.interval.pairs:
+def _baseline(comparison: ArmComparison, logged: Logged) -> Baseline | None:
+    if not comparison.interval.pairs:
         return None
     return Baseline(value=_control(logged), configuration=_stated(logged.design.arms[CONTROL]))
 

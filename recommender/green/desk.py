@@ -69,7 +69,7 @@ def interval_factors(relative: Floats, cover: float = COVER) -> tuple[Floats, Fl
 
 
 def recent_errors(
-    stored: StoredRegion, seen: GridOutlook, now: datetime
+    stored: StoredRegion, outlook: GridOutlook, now: datetime
 ) -> tuple[Floats, Floats, dict[str, float]]:
     """Interval of our forecast, and its mean absolute error in per cent by days ahead, from the last weeks.
 
@@ -80,7 +80,7 @@ def recent_errors(
     values = series.values[: max(0, series.slot_of(now))]
     first = max(LEAST_HISTORY, len(values) - (WINDOW_DAYS + 4) * DAY)
     t = np.arange(first, len(values), STEP)
-    if len(t) * STEP < 21 * DAY or not seen.is_modelled.any():
+    if len(t) * STEP < 21 * DAY or not outlook.is_modelled.any():
         return np.empty(0), np.empty(0), {}
     history = IntensityHistory(values, series.local_start)
     forecasts = forecast_at(history, t, stored.coefficients or shipped()[0])
@@ -88,8 +88,8 @@ def recent_errors(
     truth = np.where(target < len(values), values[np.minimum(target, len(values) - 1)], np.nan)
     relative = np.divide(truth, forecasts, out=np.full_like(truth, np.nan), where=forecasts > 0)
     low, high = interval_factors(relative)
-    horizons = slice(seen.age, seen.age + len(seen.g_per_kwh))  # a late series is forecast from its end on
-    ours = np.where(seen.is_modelled, seen.g_per_kwh, np.nan)
+    horizons = slice(outlook.age, outlook.age + len(outlook.g_per_kwh))  # a late series: from its end on
+    ours = np.where(outlook.is_modelled, outlook.g_per_kwh, np.nan)
     score = {}
     for begin, end in CLASSES:
         part, came = forecasts[:, begin:end], truth[:, begin:end]
@@ -288,7 +288,7 @@ class GreenDesk:
         return make_statement(
             files,
             series=stored.series if stored else None,
-            made=self._clock(),
+            now=self._clock(),
             title=title,
             g_per_kwh=g_per_kwh,
             pue=pue,

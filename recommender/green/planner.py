@@ -25,7 +25,7 @@ _TIE = 1e-9
 
 def make_plan(
     job: GreenJob,
-    seen: GridOutlook,
+    outlook: GridOutlook,
     now: datetime,
     *,
     region: str,
@@ -38,7 +38,7 @@ def make_plan(
 
     Args:
         job: The job.
-        seen: What is expected from ``now`` on.
+        outlook: What is expected from ``now`` on.
         now: The present.
         region: Name of the region.
         will_replan: The plan is made anew every half hour, as ``green wait`` does.
@@ -57,12 +57,12 @@ def make_plan(
     def once(reason: str, mean: float | None = None) -> GreenPlan:
         return GreenPlan(
             region=region, now=now, job=job, pieces=at_once, reason=reason, once_g_per_kwh=mean,
-            planned_g_per_kwh=mean, notes=seen.notes,
+            planned_g_per_kwh=mean, notes=outlook.notes,
         )  # fmt: skip
 
-    if not len(seen.g_per_kwh):
-        return once(f"it starts at once: {seen.basis}")
-    priced = _PricedTime(now, seen.g_per_kwh)
+    if not len(outlook.g_per_kwh):
+        return once(f"it starts at once: {outlook.basis}")
+    priced = _PricedTime(now, outlook.g_per_kwh)
     if priced.length_s < job.duration_s:
         return once(f"it starts at once: the forecast ends after {priced.length_s / 3600:.1f} h")
     grams_once = priced.grams(at_once)
@@ -75,8 +75,8 @@ def make_plan(
         can_split=job.can_split, will_replan=will_replan, length=length, slack=window - length
     )
     saving = kept_here * record.kept * max(0.0, raw)
-    low, high = (min(1.0, saving + seen.variation * edge) for edge in record.interval)
-    dirtier = record.chance_below(-saving / seen.variation) if seen.variation > 0 else 0.0
+    low, high = (min(1.0, saving + outlook.variation * edge) for edge in record.interval)
+    dirtier = record.chance_below(-saving / outlook.variation) if outlook.variation > 0 else 0.0
     if spans == at_once:
         return once("no worthwhile shift: now is the cleanest time before the deadline", mean_once)
     if saving < LEAST_SAVING:
@@ -89,9 +89,9 @@ def make_plan(
         )
     lasts_s = sum((end - begin).total_seconds() for begin, end in spans)
     return GreenPlan(
-        region=region, now=now, job=job, pieces=spans, reason=f"cleanest by {seen.basis}",
+        region=region, now=now, job=job, pieces=spans, reason=f"cleanest by {outlook.basis}",
         once_g_per_kwh=mean_once, planned_g_per_kwh=grams / lasts_s, saving=saving, saving_low=low,
-        saving_high=high, chance_dirtier=dirtier, notes=seen.notes,
+        saving_high=high, chance_dirtier=dirtier, notes=outlook.notes,
     )  # fmt: skip
 
 

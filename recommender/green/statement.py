@@ -186,7 +186,7 @@ def make_statement(
     files: Sequence[Path],
     *,
     series: IntensitySeries | None,
-    made: datetime,
+    now: datetime,
     title: str = "Carbon statement",
     g_per_kwh: float | None = None,
     pue: float | None = None,
@@ -200,7 +200,7 @@ def make_statement(
     Args:
         files: Logs of meters.
         series: Of the grid; None where there is none.
-        made: The present.
+        now: The present.
         title: What it is about.
         g_per_kwh: Intensity where the series does not cover a log; None to leave its carbon unknown.
         pue: Overhead of the site.
@@ -237,7 +237,7 @@ def make_statement(
     if pue is None:
         notes.append("no PUE was given: the site's overhead is not counted")
     return CarbonStatement(
-        title=title, made=made.astimezone(UTC), lines=tuple(lines), pue=pue, notes=tuple(dict.fromkeys(notes))
+        title=title, made=now.astimezone(UTC), lines=tuple(lines), pue=pue, notes=tuple(dict.fromkeys(notes))
     )
 
 

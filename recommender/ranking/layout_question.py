@@ -109,44 +109,44 @@ class LayoutQuestion:
         return replace(self, degrees={}, apart=False, splits=splits)
 
 
-def on_devices(asked: LayoutQuestion, count: int) -> LayoutQuestion:
+def on_devices(query: LayoutQuestion, count: int) -> LayoutQuestion:
     """The same question for another number of devices."""
-    return replace(asked, question=with_count(asked.question, count))
+    return replace(query, question=with_count(query.question, count))
 
 
-def batches(asked: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
+def batches(query: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
     """Requests of each engine that are tried, or micro-batches with how they are trained."""
-    if asked.loads:
-        yield from ({"batch": each} for each in sorted({load // replicas for load in asked.loads} - {0.0}))
+    if query.loads:
+        yield from ({"batch": each} for each in sorted({load // replicas for load in query.loads} - {0.0}))
         return
-    if asked.batch and asked.question.phase != "training":
-        yield {"batch": asked.batch}
+    if query.batch and query.question.phase != "training":
+        yield {"batch": query.batch}
         return
-    if asked.question.phase != "training":
+    if query.question.phase != "training":
         most = float(SEQUENCES[-1])
-        if asked.concurrency:
-            most = max(1, math.ceil(asked.concurrency / replicas))
-        most = min(most, asked.most_of_engine or most)
+        if query.concurrency:
+            most = max(1, math.ceil(query.concurrency / replicas))
+        most = min(most, query.most_of_engine or most)
         beyond = (SEQUENCES[at] << turn for turn in itertools.count(1) for at in (-2, -1))
         longer = itertools.takewhile(lambda size: size < most, beyond)
         sizes = [*(size for size in SEQUENCES if size < most), *longer]  # what does not fit at once waits
-        if asked.objective in SHORTEST and not asked.concurrency:  # a short time for one
+        if query.objective in SHORTEST and not query.concurrency:  # a short time for one
             sizes, most = [], 1
         yield from ({"batch": float(size)} for size in (*sizes, most))
         return
-    stated = _number(asked.question.settings.get("global_batch"))
-    length = _number(asked.question.settings.get("seq_len")) or 1.0
+    stated = _number(query.question.settings.get("global_batch"))
+    length = _number(query.question.settings.get("seq_len")) or 1.0
     target = stated or TOKENS_OF_A_STEP / length
-    fixed = _number(asked.question.settings.get("micro_batch"))
-    if feeds_forward(asked.question.model, "training"):  # a step is one batch of each device, or as stated
+    fixed = _number(query.question.settings.get("micro_batch"))
+    if feeds_forward(query.question.model, "training"):  # a step is one batch of each device, or as stated
         for micro in (fixed,) if fixed else BATCHES:
             turns = stated / (micro * replicas) if stated else 1
             if turns >= 1 and not turns % 1:
                 yield {"micro_batch": micro, "global_batch": micro * replicas * turns}
         return
-    held = asked.question.settings.get("recompute")
+    held = query.question.settings.get("recompute")
     ways = (0.0, 2.0) if held is None else (float(CHOICES["recompute"].index(str(held))),)
-    shards = (asked.shards if replicas > 1 else ()) or ({},)
+    shards = (query.shards if replicas > 1 else ()) or ({},)
     short = (size for size in BATCHES if MICRO_BATCHES[-1] < size <= TOKENS_AT_ONCE / length)
     for micro, again, shard in itertools.product(
         (fixed,) if fixed else (*MICRO_BATCHES, *short), ways, shards

@@ -164,7 +164,7 @@ def writer(
     *,
     command: str,
 ) -> Writer:
-    """Return what adds batches to a workspace; it takes the lock when it is entered."""
+    """Return the writer of a workspace; it takes the lock when it is entered."""
     from recommender.store.writing.writer import Writer  # a question is answered without it
 
     encoder = partial(problem_encoder, layout=layout, cache=cache, model=model, read_only=False)

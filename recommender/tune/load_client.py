@@ -162,12 +162,12 @@ def _stated(out: Path) -> dict[str, float]:
     return {}
 
 
-def _metrics(stated: StatedRun, tool: Tool) -> dict[str, float]:
+def _metrics(run: StatedRun, tool: Tool) -> dict[str, float]:
     found: dict[str, float] = {}
     for metric in _METRICS:
         for told in (*tool.metrics.get(metric, ()), *tool.medians.get(metric, ())):
             name, _, symbol = told.rpartition(" ")
-            value = stated.number([name])
+            value = run.number([name])
             if value and metric not in found:
-                found[metric] = unit(stated.units.get(name, symbol)).to_si(value)
+                found[metric] = unit(run.units.get(name, symbol)).to_si(value)
     return found

@@ -100,7 +100,7 @@ class SearchDesk(Desk):
         )
         return tuner.prepare(file if isinstance(file, TaskFile) else TaskFile(file), **options)
 
-    def bounded(self, made: SearchFile, log: Path) -> SearchFile:
+    def bounded(self, search_file: SearchFile, log: Path) -> SearchFile:
         """A search file with the bounds that a compiler told in a log.
 
         Raises:
@@ -113,7 +113,7 @@ class SearchDesk(Desk):
         from recommender.search.run.task_file import TaskFile
 
         reading = read_log(log, all_of(self.graph, FaultPattern))
-        held = made.file.get("parameters")
+        held = search_file.file.get("parameters")
         parameters = held if isinstance(held, dict) else {}
         rules = [
             {"expression": expression, "reason": bound.reason, "source": str(log)}
@@ -126,16 +126,16 @@ class SearchDesk(Desk):
                 hint="it takes a compiler's message of what is needed and there, and the sizes that failed:"
                 " a line such as BLOCK_SIZE=4096",
             )
-        stated = made.file.get("constraints")
+        stated = search_file.file.get("constraints")
         before = stated if isinstance(stated, list) else []
-        notes = [*made.notes, *(f"bound: {rule['expression']} ({rule['reason']})" for rule in rules)]
-        file = {**made.file, "constraints": [*before, *rules]}
+        notes = [*search_file.notes, *(f"bound: {rule['expression']} ({rule['reason']})" for rule in rules)]
+        file = {**search_file.file, "constraints": [*before, *rules]}
         task = TaskFile(file)
         default = task.settings("default")
         if default is not None and task.space.violated(default) is not None:
             del file["default"]
             notes.append("the file's default is left out: it breaks that bound")
-        return replace(made, file=file, notes=notes)
+        return replace(search_file, file=file, notes=notes)
 
     @staticmethod
     def file(file: str) -> TaskFile:

@@ -323,7 +323,7 @@ def _note_groups(match: re.Match[str] | None, run: StatedRun, wanted: frozenset[
             _note(run, name, text, wanted)
 
 
-def _note_options(line: str, shown: StatedRun, wanted: frozenset[str]) -> None:
+def _note_options(line: str, run: StatedRun, wanted: frozenset[str]) -> None:
     """The options of a benchmark's command, or of the arguments that it prints."""
     pairs: list[tuple[str, str]] = []
     if (dotted := _DOTTED.search(line)) is not None:
@@ -335,7 +335,7 @@ def _note_options(line: str, shown: StatedRun, wanted: frozenset[str]) -> None:
     for name, value in pairs:
         key = f"option.{plain(name)}"
         if key in wanted and value != "None":
-            shown.values[key] = [_plain_number(value.strip("'\""))]
+            run.values[key] = [_plain_number(value.strip("'\""))]
 
 
 def _split(text: str) -> tuple[Scalar, str]:

@@ -246,34 +246,34 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     return found
 
 
-def _rebase(found: Trace) -> int:
+def _rebase(trace: Trace) -> int:
     """Times since the epoch instead of since the trace's own base, so that ranks stand on one clock.
 
     Returns:
         The base; 0 where times are counted from the epoch already.
     """
-    kernels, base = found.kernels, found.metadata.base_ns
+    kernels, base = trace.kernels, trace.metadata.base_ns
     if not base or kernels is None or base + int(kernels.start_ns.max()) > LATEST_NS:
         return 0
     starts = np.where(kernels.start_ns == UNKNOWN_NS, UNKNOWN_NS, kernels.start_ns + base)
-    found.kernels = kernels.with_values(start_ns=starts)
-    found.group_calls = tuple(replace(call, start_ns=call.start_ns + base) for call in found.group_calls)
+    trace.kernels = kernels.with_values(start_ns=starts)
+    trace.group_calls = tuple(replace(call, start_ns=call.start_ns + base) for call in trace.group_calls)
     return base
 
 
-def _events(stream: JsonStream, found: Trace) -> Iterator[object]:
+def _events(stream: JsonStream, trace: Trace) -> Iterator[object]:
     """Events of a list, or of an object with ``traceEvents``."""
     if stream.peek() == "[":
-        yield from _whole_items(stream, found)
+        yield from _whole_items(stream, trace)
         return
     for name in stream.members():
         if name == "traceEvents":
-            yield from _whole_items(stream, found)
+            yield from _whole_items(stream, trace)
             continue
-        found.metadata.take(name, stream.value())
+        trace.metadata.take(name, stream.value())
 
 
-def _whole_items(stream: JsonStream, found: Trace) -> Iterator[object]:
+def _whole_items(stream: JsonStream, trace: Trace) -> Iterator[object]:
     """Items of a list but for those that are no JSON.
 
     PyTorch writes names of Python's functions as they are: one that holds a quotation mark breaks its event.
@@ -289,8 +289,8 @@ def _whole_items(stream: JsonStream, found: Trace) -> Iterator[object]:
         except ContentError:
             if not stream.next_item():
                 raise
-            found.damaged += 1
-            if found.damaged > MOST_DAMAGED:
+            trace.damaged += 1
+            if trace.damaged > MOST_DAMAGED:
                 raise
             items = stream.items_on()
         else:

@@ -41,9 +41,9 @@ def add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> 
     return set(contents)
 
 
-def staying_files(started: StartedProgram, given: LaunchOptions) -> dict[str, str]:
+def staying_files(started: StartedProgram, options: LaunchOptions) -> dict[str, str]:
     """The JSON files that options of a trainer name, by option: their settings stay there."""
-    told = {name: str(given.values[name]) for name in started.signs.file if name in given.values}
+    told = {name: str(options.values[name]) for name in started.signs.file if name in options.values}
     is_trainer = started.signs.reader == "trainer"
     return {name: word for name, word in told.items() if is_trainer and word.endswith(".json")}
 
@@ -65,7 +65,7 @@ _NAMED = "config_name"
 
 
 def file_contents(
-    started: StartedProgram, given: LaunchOptions, beside: Beside
+    started: StartedProgram, options: LaunchOptions, beside: Beside
 ) -> dict[str, dict[str, object]]:
     """The contents of the files of settings that a launch names, and those name, where those are there.
 
@@ -75,11 +75,11 @@ def file_contents(
     from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
 
     read: dict[str, dict[str, object]] = {}
-    told = [(name, str(given.values[name])) for name in started.signs.file if name in given.values]
+    told = [(name, str(options.values[name])) for name in started.signs.file if name in options.values]
     names = [word for _, word in told if "." in word]
     names += [f"configs/{word}.yaml" for name, word in told if name == _NAMED and "." not in word]
     if POSITIONAL in started.signs.file or started.signs.reader == "megatron":
-        names += [word for word in given.others if word.endswith((".yaml", ".yml", ".json"))]
+        names += [word for word in options.others if word.endswith((".yaml", ".yml", ".json"))]
     names += [name for _, name in started.launcher_files()]
     names = names or list(started.signs.beside)
     for name in names:  # which grows by what a file names

@@ -62,16 +62,16 @@ def is_manifest(text: str) -> bool:
     return _LOOKS.search(text) is not None
 
 
-def containers(text: str, given: Mapping[str, str] = MappingProxyType({})) -> list[Container]:
+def containers(text: str, variables: Mapping[str, str] = MappingProxyType({})) -> list[Container]:
     """The containers of a manifest, in their order; none where the text is no manifest.
 
     Args:
         text: The manifest.
-        given: Variables that compose fills in.
+        variables: Variables that compose fills in.
     """
     from ingest.files.yaml_nodes import yaml_documents  # a question without files needs no parser
 
-    return [found for node in yaml_documents(text) for found in _containers(node, given, 0)]
+    return [found for node in yaml_documents(text) for found in _containers(node, variables, 0)]
 
 
 def manifest_commands(text: str, env_file: str | None = None) -> list[ShellCommand]:
@@ -134,23 +134,23 @@ def _listed(text: str, environment: Mapping[str, str]) -> list[str]:
     return [str(item) for item in content] if isinstance(content, list) else _split(text, environment)
 
 
-def _containers(node: YamlNode, given: Mapping[str, str], depth: int) -> Iterator[Container]:
+def _containers(node: YamlNode, variables: Mapping[str, str], depth: int) -> Iterator[Container]:
     if depth > _DEEPEST:
         return
     for item in node.items or ():
-        yield from _containers(item, given, depth + 1)
+        yield from _containers(item, variables, depth + 1)
     pairs = node.keys()
     if "services" in pairs and "apiVersion" not in pairs:
         for service in pairs.pop("services").keys().values():
             if service.pairs is not None:
-                yield _container(service, given, "entrypoint", "command", "environment")
+                yield _container(service, variables, "entrypoint", "command", "environment")
     for key, value in pairs.items():
         if key in {"containers", "initContainers"} and value.items is not None:
             for item in value.items:
                 if item.pairs is not None:
                     yield _container(item, None, "command", "args", "env")
         else:
-            yield from _containers(value, given, depth + 1)
+            yield from _containers(value, variables, depth + 1)
 
 
 def _container(
@@ -183,28 +183,28 @@ def _container(
 
 
 def _words(
-    node: YamlNode | None, environment: Mapping[str, str], given: Mapping[str, str] | None
+    node: YamlNode | None, environment: Mapping[str, str], variables: Mapping[str, str] | None
 ) -> list[tuple[str, YamlNode | None]]:
     """The words of a command, each with its node: items of a list, or a text that compose splits."""
     if node is None:
         return []
     if node.is_scalar:
-        return [(word, node) for word in _split(node.said, {**environment, **(given or {})})]
+        return [(word, node) for word in _split(node.said, {**environment, **(variables or {})})]
     items = [item for item in node.items or () if item.is_scalar]
-    return [(item.text if given is None else _interpolated(item.text, given), item) for item in items]
+    return [(item.text if variables is None else _interpolated(item.text, variables), item) for item in items]
 
 
 def _split(text: str, environment: Mapping[str, str]) -> list[str]:
     return [word for one in read_script(text, environment).commands for word in one.words]
 
 
-def _interpolated(text: str, given: Mapping[str, str]) -> str:
+def _interpolated(text: str, variables: Mapping[str, str]) -> str:
     """A word of compose with the variables that it names, or their defaults."""
 
     def filled(match: re.Match[str]) -> str:
         if match[0] == "$$":
             return "$"
-        if (value := given.get(match[1] or match[3])) is not None:
+        if (value := variables.get(match[1] or match[3])) is not None:
             return value
         return match[2] if match[2] is not None else f"{UNKNOWN}{match[0]}{UNKNOWN}"
 

@@ -69,35 +69,35 @@ _STRUCTURE = re.compile(
 
 
 def read_megatron(
-    given: LaunchOptions, launcher: LaunchOptions, environment: Mapping[str, object], place: str
+    options: LaunchOptions, launcher: LaunchOptions, environment: Mapping[str, object], place: str
 ) -> LaunchFacts:
     """The facts of a launch of a training script.
 
     Args:
-        given: Options of the script.
+        options: Options of the script.
         launcher: Options of torchrun or another launcher that starts a process per device.
         environment: Variables exported to it.
         place: Name of the script, which often names the model.
     """
-    sizes = stated_network(given)
+    sizes = stated_network(options)
     question: dict[str, object] = {"phase": "training"}
-    notes = [*launcher.unreadable(NOT_TUNED), *given.unreadable(NOT_TUNED)]
+    notes = [*launcher.unreadable(NOT_TUNED), *options.unreadable(NOT_TUNED)]
     missing = [name for name in DECISIVE if name not in sizes]
     if sizes and missing:
         notes.append(f"could not be read: which model it is, {', '.join(missing)} not told")
     elif sizes:
         question["sizes"] = sizes
-        if hint := model_hint(place, given):
+        if hint := model_hint(place, options):
             question["model"] = hint
-    if named := given.text("model.model_name_or_path", "model_name_or_path"):
+    if named := options.text("model.model_name_or_path", "model_name_or_path"):
         question["model"] = named
     notes += [
-        f"not read: the settings in {word}" for word in given.others if word.endswith((".yaml", ".yml"))
+        f"not read: the settings in {word}" for word in options.others if word.endswith((".yaml", ".yml"))
     ]
     for name in PRECISIONS:
-        if given.values.get(name) is True:
+        if options.values.get(name) is True:
             question["precision"] = name
-    if (length := given.positive("seq_length")) is not None:
+    if (length := options.positive("seq_length")) is not None:
         question["shape"] = {"seq_len": length}
     each, nodes = launcher.positive("nproc_per_node", "num_gpus"), launcher.positive("nnodes", "num_nodes")
     if each is not None:
@@ -105,28 +105,28 @@ def read_megatron(
     skipped = NOT_TUNED | set(SIZES) | {"seq_length"}
     settings = {
         name: value
-        for name, value in given.values.items()
+        for name, value in options.values.items()
         if name not in skipped and not _STRUCTURE.match(name)
     }
     question["current"] = {**environment, **settings}
-    if places := {name: path for name, path in given.places.items() if name in settings}:
+    if places := {name: path for name, path in options.places.items() if name in settings}:
         question["places"] = places
     return LaunchFacts(question=question, notes=tuple(notes))
 
 
-def stated_network(given: LaunchOptions) -> dict[str, Value]:
+def stated_network(options: LaunchOptions) -> dict[str, Value]:
     """The sizes of the network that options state, with its architecture; empty without any."""
     sizes: dict[str, Value] = {
-        fact: given.values[name] for name, fact in SIZES.items() if given.positive(name)
+        fact: options.values[name] for name, fact in SIZES.items() if options.positive(name)
     }
     if not sizes:
         return sizes
-    idle = given.text("noop_layers")
+    idle = options.text("noop_layers")
     if idle and isinstance(layers := sizes.get("layers"), int):
         sizes["layers"] = layers - len(idle.split(","))  # they fill a stage and compute nothing
-    if "num_query_groups" in given.values and not given.values.get("group_query_attention"):
+    if "num_query_groups" in options.values and not options.values.get("group_query_attention"):
         sizes.pop("kv_heads", None)
-    if (found := re.search(r"\[0\] ?\* ?(\d+)", given.text("moe_layer_freq") or "")) and int(found[1]):
+    if (found := re.search(r"\[0\] ?\* ?(\d+)", options.text("moe_layer_freq") or "")) and int(found[1]):
         sizes["dense_layers"] = int(found[1])  # ([0]*3+[1]*58): the first three have no experts
     sizes["architecture"] = "moe-decoder" if sizes.get("experts") else "decoder"
     if sizes.get("kv_lora_rank"):
@@ -134,13 +134,13 @@ def stated_network(given: LaunchOptions) -> dict[str, Value]:
     return sizes
 
 
-def model_hint(place: str, given: LaunchOptions) -> str:
+def model_hint(place: str, options: LaunchOptions) -> str:
     """A likely name of the model: of the folder of its weights or tokenizer, else of the script.
 
     Sizes decide; the name only chooses among the models that have them.
     """
     for option in ("tokenizer_name_or_path", "load"):
-        text = given.text(option)
+        text = options.text(option)
         if text and "/" in text.strip("./"):
             return text
     return read_name(place).without(Part.RUN, Part.PACKING)

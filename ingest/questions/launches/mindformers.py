@@ -42,20 +42,20 @@ _PARALLEL = ("data_parallel", "model_parallel", "pipeline_stage", "context_paral
 
 
 def read_launch(
-    started: StartedProgram, given: LaunchOptions, environment: Mapping[str, object]
+    started: StartedProgram, options: LaunchOptions, environment: Mapping[str, object]
 ) -> LaunchFacts:
     """The facts of a launch, whose settings stand in a YAML file that it names."""
-    mode = str(given.values.get("run_mode", "train"))
+    mode = str(options.values.get("run_mode", "train"))
     question: dict[str, object] = {
         "phase": "serving" if mode in {"predict", "eval"} else "training",
         "software": {started.signs.id: ""},
     }
     if (count := started.devices("all")) is not None:
         question["count"] = count
-    settings = {name: value for name, value in given.values.items() if name not in _NOT_TUNED}
+    settings = {name: value for name, value in options.values.items() if name not in _NOT_TUNED}
     question["current"] = {**environment, **settings}
-    files = (str(given.values["config"]),) if "config" in given.values else ()
-    notes = [f"{NOT_READ} {name}" for name in files] + given.unreadable(_NOT_TUNED)
+    files = (str(options.values["config"]),) if "config" in options.values else ()
+    notes = [f"{NOT_READ} {name}" for name in files] + options.unreadable(_NOT_TUNED)
     for launcher in started.launchers.values():
         notes += launcher.unreadable(megatron.NOT_TUNED)
     return LaunchFacts(question=question, notes=tuple(notes), files=files)

@@ -35,30 +35,30 @@ _ROLE_KEYS = ("kv_transfer_config.kv_role", "disaggregation_mode")
 
 
 def read_server(
-    started: StartedProgram, given: LaunchOptions, environment: Mapping[str, object]
+    started: StartedProgram, options: LaunchOptions, environment: Mapping[str, object]
 ) -> LaunchFacts:
     """The facts of a server; its devices by the program's defaults where it states no sizes.
 
     Args:
         started: The program.
-        given: Its options, with those of its files.
+        options: Its options, with those of its files.
         environment: Variables that it gets.
     """
     signs = started.signs
-    positional = next((word for word in given.others if not word.startswith("-")), None)
+    positional = next((word for word in options.others if not word.startswith("-")), None)
     is_first = signs.positional and positional is not None and started.words[:1] == (positional,)
-    model = (positional if is_first else given.text(*signs.model)) or (
+    model = (positional if is_first else options.text(*signs.model)) or (
         positional if signs.positional else None
     )
     question: dict[str, object] = {"phase": "serving", "software": {signs.id: ""}}
-    notes = given.unreadable(NOT_TUNED - {"model", "model_path"})
-    if (whole := given.positive(*signs.all)) is not None:
+    notes = options.unreadable(NOT_TUNED - {"model", "model_path"})
+    if (whole := options.positive(*signs.all)) is not None:
         question["count"] = whole
-    elif signs.id in programs() and not any(degree_of(name) for name in given.unknown):
-        layout = layout_of(given.values, signs.id)
+    elif signs.id in programs() and not any(degree_of(name) for name in options.unknown):
+        layout = layout_of(options.values, signs.id)
         if layout.devices > 1 or _divides(signs.id):
             question["count"] = layout.devices
-    unread = next((given.unknown[name] for name in signs.model if name in given.unknown), "")
+    unread = next((options.unknown[name] for name in signs.model if name in options.unknown), "")
     if model is None and _NAMED.fullmatch(unread):
         question["model"] = unread
         notes = [note for note in notes if unread not in note]
@@ -68,24 +68,24 @@ def read_server(
         notes.append(f"could not be read: the model is {readable(model)}")
     elif model:
         question["model"] = model
-    dtype, is_quantised = given.text("dtype"), "quantization" in given.values
+    dtype, is_quantised = options.text("dtype"), "quantization" in options.values
     if dtype and dtype not in _NO_FORMAT and not (is_quantised or read_name(model or "").weights):
         question["precision"] = dtype  # of quantised weights it is what they are widened to
-    role = next((role for key in _ROLE_KEYS if (role := _ROLES.get(str(given.values.get(key))))), "")
+    role = next((role for key in _ROLE_KEYS if (role := _ROLES.get(str(options.values.get(key))))), "")
     if role:
         question["traits"] = {"role": role, "disaggregated": True}
     skipped = {*NOT_TUNED, *signs.file, *signs.model}
-    settings = {name: value for name, value in given.values.items() if name not in skipped}
+    settings = {name: value for name, value in options.values.items() if name not in skipped}
     question["current"] = {**environment, **settings}
-    places = {name: path for name, path in given.places.items() if name in settings}
+    places = {name: path for name, path in options.places.items() if name in settings}
     places |= {
         name: f"--{name.replace('_', '-')}"
         for name in ADDRESSES
-        if name not in settings and (name in given.values or name in given.unknown)
+        if name not in settings and (name in options.values or name in options.unknown)
     }
     if places:
         question["places"] = places
-    notes += [f"{NOT_READ} {given.values[name]}" for name in signs.file if name in given.values]
+    notes += [f"{NOT_READ} {options.values[name]}" for name in signs.file if name in options.values]
     return LaunchFacts(question=question, notes=tuple(notes))
 
 

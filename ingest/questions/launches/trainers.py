@@ -29,37 +29,37 @@ _FULL = frozenset({"full", "false", "none", "0", "sft", "pretrain"})
 
 
 def read_trainer(
-    started: StartedProgram, given: LaunchOptions, environment: Mapping[str, object]
+    started: StartedProgram, options: LaunchOptions, environment: Mapping[str, object]
 ) -> LaunchFacts:
     """The facts of a launch of a trainer.
 
     Args:
         started: The program, with what launches it.
-        given: Its options, with those of the files that it names and that are there.
+        options: Its options, with those of the files that it names and that are there.
         environment: Variables exported to it.
     """
     signs = started.signs
     question: dict[str, object] = {"phase": started.phase, "software": {signs.id: ""}}
-    notes = given.unreadable(NOT_TUNED)
-    if model := given.text(*signs.model):
-        size = given.text(f"{signs.model[0].rpartition('.')[0]}.flavor")  # of TorchTitan, beside the family
+    notes = options.unreadable(NOT_TUNED)
+    if model := options.text(*signs.model):
+        size = options.text(f"{signs.model[0].rpartition('.')[0]}.flavor")  # of TorchTitan, beside the family
         question["model"] = f"{model}-{size}" if size else model
-    parts = [given.positive(name) or 0 for name in signs.lengths]
-    if length := given.positive(*signs.length) or (all(parts) and sum(parts)):
+    parts = [options.positive(name) or 0 for name in signs.lengths]
+    if length := options.positive(*signs.length) or (all(parts) and sum(parts)):
         question["shape"] = {"seq_len" if started.phase == "training" else "input_len": length}
-    precision: Value = next((name for name in _PRECISIONS if given.values.get(name) is True), None)
-    formats = {name: value for name, value in given.values.items() if name.endswith("precision")}
+    precision: Value = next((name for name in _PRECISIONS if options.values.get(name) is True), None)
+    formats = {name: value for name, value in options.values.items() if name.endswith("precision")}
     if precision := precision or statement(formats, signs.id).facts.get("precision"):
         question["precision"] = precision
-    adapters = {name: str(given.values[name]).lower() for name in signs.lora if name in given.values}
+    adapters = {name: str(options.values[name]).lower() for name in signs.lora if name in options.values}
     if said := next((f"{name} {word}" for name, word in adapters.items() if word not in _FULL), ""):
         notes.append(f"only adapters are trained ({said}), the model's own weights are not")
-    if (devices := devices_of(started, given, environment)) is not None:
+    if (devices := devices_of(started, options, environment)) is not None:
         question["count"] = devices
-    files = {name: word for name in signs.file if "." in (word := str(given.values.get(name, "")))}
+    files = {name: word for name in signs.file if "." in (word := str(options.values.get(name, "")))}
     files |= {
         word: word
-        for word in given.others
+        for word in options.others
         if POSITIONAL in signs.file and word.endswith((".yaml", ".yml", ".json"))
     }
     notes += [f"{NOT_READ} {name}" for name in files.values() if UNKNOWN not in name]
@@ -67,23 +67,23 @@ def read_trainer(
     if hint and "model" not in question:
         question["model"] = hint
     unsaid = {name for name in NOT_TUNED if meaning_of(name, signs.id) is None}
-    skipped = {*unsaid, *signs.model, *signs.length, *files} - staying_files(started, given).keys()
-    question["current"] = {**environment, **{k: v for k, v in given.values.items() if k not in skipped}}
-    if places := {name: path for name, path in given.places.items() if name not in skipped}:
+    skipped = {*unsaid, *signs.model, *signs.length, *files} - staying_files(started, options).keys()
+    question["current"] = {**environment, **{k: v for k, v in options.values.items() if k not in skipped}}
+    if places := {name: path for name, path in options.places.items() if name not in skipped}:
         question["places"] = places
     return LaunchFacts(question=question, notes=tuple(map(readable, notes)))
 
 
 def devices_of(
-    started: StartedProgram, given: LaunchOptions, environment: Mapping[str, object] = MappingProxyType({})
+    started: StartedProgram, options: LaunchOptions, environment: Mapping[str, object] = MappingProxyType({})
 ) -> int | None:
     """The devices of all nodes, by the program's own options and variables, else by what launches it."""
     signs = started.signs
     sized = {name: size for name, size in environment.items() if isinstance(size, int) and size > 0}
-    if (whole := given.positive(*signs.all) or started.devices("all")) is not None:
+    if (whole := options.positive(*signs.all) or started.devices("all")) is not None:
         return whole
     each, nodes = (
-        given.positive(*names)
+        options.positive(*names)
         or next((sized[name] for name in names if name in sized), started.devices(kind))
         for names, kind in ((signs.each, "each"), (signs.nodes, "nodes"))
     )

@@ -187,7 +187,7 @@ class NounTable(Generic[Noun]):
         out.describe(subject, self.pairs(noun, subject, out))
 
     def node(self, store: GraphStore, iri: NamedNode) -> Node:
-        """Return what a graph says of a noun of this class."""
+        """Return the statements of a graph about a noun of this class."""
         return Node(store, iri, self._wanted)
 
     def read(self, node: Node, **known: object) -> Noun:

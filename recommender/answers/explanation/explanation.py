@@ -296,12 +296,12 @@ def question_lines(answer: Answer) -> Iterator[str]:
     yield f"answered from knowledge {answer.version}"
 
 
-def explain(answer: Answer, asked: str, configuration: Settings | None = None) -> Explanation:
+def explain(answer: Answer, asked_id: str, configuration: Settings | None = None) -> Explanation:
     """The explanation of one change or start of an answer.
 
     Args:
         answer: The answer, of today.
-        asked: Id of what is asked about.
+        asked_id: Id of what is asked about.
         configuration: What it set, if anything: by that it is found where the knowledge, and with it its id,
             has changed.
 
@@ -310,9 +310,9 @@ def explain(answer: Answer, asked: str, configuration: Settings | None = None) -
     """
     for by_id in (True, False) if configuration else (True,):
         for start in answer.starts:
-            if (start.id == asked) if by_id else (start.configuration == configuration):
-                return StartExplanation(answer=answer, start=start, asked=asked)
+            if (start.id == asked_id) if by_id else (start.configuration == configuration):
+                return StartExplanation(answer=answer, start=start, asked=asked_id)
         for item in answer:
-            if (item.id == asked) if by_id else (item.configuration == configuration):
-                return ChangeExplanation(answer=answer, item=item, asked=asked)
-    raise KeyError(asked)
+            if (item.id == asked_id) if by_id else (item.configuration == configuration):
+                return ChangeExplanation(answer=answer, item=item, asked=asked_id)
+    raise KeyError(asked_id)

@@ -82,15 +82,15 @@ class Scheduled:
     token_s: Floats
 
 
-def replayed(asked: Scheduled) -> dict[str, Floats]:
+def replayed(load: Scheduled) -> dict[str, Floats]:
     """TTFT, the time of a step of an answer after it, and requests a second of an engine.
 
     The times are medians and percentiles, by name.
     """
-    wide = asked.in_step.astype(np.int64)
+    wide = load.in_step.astype(np.int64)
     groups = np.cumsum(wide) - wide
     place = np.repeat(np.arange(len(wide)), wide)
-    each = Scheduled(**{field.name: getattr(asked, field.name)[place] for field in fields(Scheduled)})
+    each = Scheduled(**{field.name: getattr(load, field.name)[place] for field in fields(Scheduled)})
     run = _Replay(each, np.arange(len(place)) - groups[place], groups, place)
     run.run()
     return run.figures()
@@ -99,24 +99,24 @@ def replayed(asked: Scheduled) -> dict[str, Floats]:
 class _Replay:
     """The state of the engines; ``group`` are those in step, ``place`` the group of each engine."""
 
-    def __init__(self, asked: Scheduled, member: Ints, groups: Ints, place: Ints) -> None:
+    def __init__(self, load: Scheduled, member: Ints, groups: Ints, place: Ints) -> None:
         n = len(member)
-        self.asked, self.groups, self.place, self.rows = asked, groups, place, np.arange(n)
-        self.open = asked.rate > 0
+        self.asked, self.groups, self.place, self.rows = load, groups, place, np.arange(n)
+        self.open = load.rate > 0
         self.is_open = bool(np.any(self.open))
-        total = np.ceil(asked.users * asked.in_step - LEAST_TOKENS)  # some of the engines have a user more
-        self.users = np.floor(total / asked.in_step) + (member < total % asked.in_step)
+        total = np.ceil(load.users * load.in_step - LEAST_TOKENS)  # some of the engines have a user more
+        self.users = np.floor(total / load.in_step) + (member < total % load.in_step)
         self.warm = np.maximum(self.users, np.where(self.open, LEAST_MEASURED / 4, 0)).astype(np.int64)
         turns = self.users * np.ceil(LEAST_MEASURED / np.maximum(self.users, 1))
-        measured = np.where(self.open, np.maximum(MEASURED_AT_A_RATE / asked.engines, LEAST_MEASURED), turns)
+        measured = np.where(self.open, np.maximum(MEASURED_AT_A_RATE / load.engines, LEAST_MEASURED), turns)
         self.wanted = self.warm + np.ceil(measured).astype(np.int64)
         self.most = int((self.wanted + 2 * self.warm).max()) + 1
-        self.prompts, self.answers = _drawn(asked, member, self.most)
+        self.prompts, self.answers = _drawn(load, member, self.most)
         self.left = self.answers.copy()
         self.first, self.last = (np.full((n, self.most), np.nan) for _ in range(2))
-        self.sent = _arrivals(asked, member, self.most)
+        self.sent = _arrivals(load, member, self.most)
         self.sent[~self.open[:, None] & (np.arange(self.most) < self.users[:, None])] = 0.0
-        seats = int(np.minimum(asked.seats, np.where(self.open, self.most - 1, self.users)).max())
+        seats = int(np.minimum(load.seats, np.where(self.open, self.most - 1, self.users)).max())
         self.ends, self.size = np.full((n, seats), np.inf), np.zeros((n, seats))
         self.soon = np.full(n, np.inf)
         self.whose, self.begun = np.zeros((n, seats), dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -336,27 +336,27 @@ class _Replay:
         return found
 
 
-def _arrivals(asked: Scheduled, member: Ints, most: int) -> Floats:
+def _arrivals(load: Scheduled, member: Ints, most: int) -> Floats:
     """Times of requests that come at a rate, dealt to engines in turn; their mean gap fits the rate."""
     n = len(member)
-    if not np.any(asked.rate > 0):
+    if not np.any(load.rate > 0):
         return np.full((n, most), np.nan)
-    turns = np.maximum(np.minimum(asked.engines, MOST_TURNS), asked.in_step)  # of more the gaps are alike
+    turns = np.maximum(np.minimum(load.engines, MOST_TURNS), load.in_step)  # of more the gaps are alike
     gaps = np.random.default_rng(1).exponential(size=most * int(turns.max()))
     at = np.cumsum(gaps)
     places = np.arange(most) * turns[:, None].astype(np.int64) + member[:, None]
     window = (min(MEASURED_AT_A_RATE, most) * turns).astype(np.int64)  # its mean gap is that of the rate
-    each = np.maximum(asked.rate, 1e-12) * turns / asked.engines * at[window - 1] / window
-    return np.where(asked.rate[:, None] > 0, at[places] / each[:, None], np.nan)
+    each = np.maximum(load.rate, 1e-12) * turns / load.engines * at[window - 1] / window
+    return np.where(load.rate[:, None] > 0, at[places] / each[:, None], np.nan)
 
 
-def _drawn(asked: Scheduled, member: Ints, most: int) -> tuple[Floats, Floats]:
+def _drawn(load: Scheduled, member: Ints, most: int) -> tuple[Floats, Floats]:
     """The end of each request's prompt among the tokens of all, and the decode steps of its answer."""
-    apart, many = asked.spread[:, None], int(member.max()) + 1
+    apart, many = load.spread[:, None], int(member.max()) + 1
     longer = np.random.default_rng(0).uniform(-1, 1, (many, 2, most))[member]
     slower = np.random.default_rng(2).normal(size=(many, most))[member]
-    prompts = np.cumsum(asked.fresh[:, None] * (1 + apart * longer[:, 0]), axis=1)
-    answers = asked.steps[:, None] * (1 + apart * longer[:, 1])
-    scatter = np.where(asked.verified > 1, SCATTER, 0.0)[:, None] * slower / np.sqrt(np.maximum(answers, 1.0))
+    prompts = np.cumsum(load.fresh[:, None] * (1 + apart * longer[:, 0]), axis=1)
+    answers = load.steps[:, None] * (1 + apart * longer[:, 1])
+    scatter = np.where(load.verified > 1, SCATTER, 0.0)[:, None] * slower / np.sqrt(np.maximum(answers, 1.0))
     prompts = np.column_stack([prompts, np.full(len(prompts), np.inf)])  # no request comes after the last
     return prompts, np.ceil(answers * np.maximum(1 + scatter, 0.1) - LEAST_TOKENS)

@@ -75,7 +75,7 @@ def voices(evidence: CandidateEvidence) -> NDArray[np.float64]:
 
 
 def situation_of(evidence: CandidateEvidence) -> EvidenceClass | None:
-    """Return what decides how far copying is to be trusted; None without a source of times."""
+    """Return the class of evidence that decides the trust in copying; None without a source of times."""
     timed = np.flatnonzero(evidence.timed)
     if not len(timed):
         return None

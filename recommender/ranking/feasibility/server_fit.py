@@ -129,7 +129,7 @@ class ServerMemory:
 
 
 def server_fit(
-    question: Question, current: Mapping[str, Value], program: str, *, asked: float = 0.0, most: int = 0
+    question: Question, current: Mapping[str, Value], program: str, *, tokens: float = 0.0, most: int = 0
 ) -> ServerFit | None:
     """Check that a server starts and accepts its longest requests; None where it does.
 
@@ -137,7 +137,7 @@ def server_fit(
         question: What runs, with its settings.
         current: The settings as the program has them.
         program: Which it is.
-        asked: Tokens of a request that are told.
+        tokens: Tokens of a request that are told.
         most: Tokens that the model takes; 0 where that is not known.
     """
     is_moved = any("offload" in name or "kt_" in name for name in map(_plain, current))
@@ -154,7 +154,7 @@ def server_fit(
         return None
     try:
         adapters = slot_bytes(question.model, current, program)
-        return _judged(question, stated, program, max(asked, 1.0), length, adapters)
+        return _judged(question, stated, program, max(tokens, 1.0), length, adapters)
     except (InputError, MissingFactError):
         return None
 
@@ -163,7 +163,7 @@ def _judged(
     question: Question,
     stated: Mapping[str, Value],
     program: str,
-    asked: float,
+    tokens: float,
     length: int,
     adapters: float,
 ) -> ServerFit | None:
@@ -196,8 +196,8 @@ def _judged(
     fact = "memory_share" if "memory_share" in stated and share < USABLE_MEMORY else "max_len"
     if is_full and fact == "max_len":
         fact = "memory_share" if "memory_share" in stated else "tp"
-    least = length if program in REFUSING | {"llama.cpp"} else min(math.ceil(max(asked, PAGE)), length)
-    reliefs = _reliefs(server, stated, program, asked, least) if not given else ()
+    least = length if program in REFUSING | {"llama.cpp"} else min(math.ceil(max(tokens, PAGE)), length)
+    reliefs = _reliefs(server, stated, program, tokens, least) if not given else ()
     return ServerFit(
         says=_why(weights - adapters, adapters, cache, left, length, room / held, held, full=is_full),
         fact=fact, is_sure=is_sure, reliefs=tuple(reliefs),
@@ -208,14 +208,14 @@ def _why(
     weights: float,
     adapters: float,
     cache: float,
-    left: float,
+    room: float,
     length: int,
     share: float,
-    held: float,
+    memory: float,
     *,
     full: bool,
 ) -> tuple[str, str]:
-    need, takes, has = (f"{size / 1e9:,.1f}" for size in (weights, share * held, held))
+    need, takes, has = (f"{size / 1e9:,.1f}" for size in (weights, share * memory, memory))
     if full:
         slots = f"{adapters / 1e9:,.1f}"
         english, chinese = (
@@ -225,7 +225,7 @@ def _why(
             f"weights take {need} GB of a device{english}, and the engine {takes} of its {has}",
             f"单卡权重需 {need} GB{chinese}，而引擎只占用 {has} GB 显存中的 {takes} GB",
         )
-    one, free = (f"{size / 1e9:,.1f}" for size in (cache, left))
+    one, free = (f"{size / 1e9:,.1f}" for size in (cache, room))
     beside = f"and beside the weights {free} of {takes} GB are left"
     return (
         f"one request of {length:,} tokens takes {one} GB of cache, {beside}",
@@ -233,8 +233,8 @@ def _why(
     )
 
 
-def _cut(cache: float, left: float, length: int, fits: int) -> ServerFit:
-    need, has = (f"{size / 1e9:,.1f}" for size in (cache, left))
+def _cut(cache: float, room: float, length: int, fits: int) -> ServerFit:
+    need, has = (f"{size / 1e9:,.1f}" for size in (cache, room))
     english = f"the cache holds requests of about {fits:,} tokens: {has} GB, and {length:,} need {need}"
     chinese = f"缓存 {has} GB 约可容纳 {fits:,} token 的请求，而 {length:,} token 需 {need} GB"
     reliefs = ({"max_len": fits},)
@@ -255,7 +255,7 @@ def _fewer_adapters(
 
 
 def _reliefs(
-    server: ServerMemory, stated: Mapping[str, Value], program: str, asked: float, length: int
+    server: ServerMemory, stated: Mapping[str, Value], program: str, tokens: float, length: int
 ) -> Iterator[Mapping[str, Value]]:
     """Changes that let the server start: more memory, shorter requests, narrower caches, more devices."""
     question, device = server.question, server.question.machine.device
@@ -269,13 +269,13 @@ def _reliefs(
     if server.adapters:
         for change in _fewer_adapters(server, stated, room, length):
             yield {**better, **change}
-    if asked <= (fits := server.longest(length, room)) < length and fits >= PAGE:
+    if tokens <= (fits := server.longest(length, room)) < length and fits >= PAGE:
         yield {**better, "max_len": fits}
     narrow = device.computed_precision("fp8") == "fp8"
     cached = "int8" if program == "llama.cpp" else "fp8" if narrow else ""  # q8_0 there
     if cached and question.settings.get("precision_cache") in {None, "bf16", "fp16"}:
         fits = server.longest(length, room, precision_cache=cached)
-        if fits >= max(asked, PAGE):
+        if fits >= max(tokens, PAGE):
             yield {**better, "precision_cache": cached, **({"max_len": fits} if fits < length else {})}
     for more in (2, 4, 8, 16) if spelt("tp", program) else ():
         wide = server.layout.tp * more
@@ -293,7 +293,7 @@ def _reliefs(
         yield {**better, "precision": "fp8"}
 
 
-def own_share(program: str, release: str, held: float, tp: int = 1) -> float:
+def own_share(program: str, release: str, memory: float, tp: int = 1) -> float:
     """The share of so many bytes that an engine takes unless told; SGLang leaves what it will need beside."""
     if program in _WHOLE:
         return 1.0
@@ -305,23 +305,23 @@ def own_share(program: str, release: str, held: float, tp: int = 1) -> float:
             asked = None
         default = asked and asked.setting and asked.setting.default_in(asked.release)
         return above_zero(default and default.value) or _SHARES.get(program, USABLE_MEMORY)
-    return math.floor(100 * (1 - sglang_reserve(held, tp) / held)) / 100
+    return math.floor(100 * (1 - sglang_reserve(memory, tp) / memory)) / 100
 
 
-def sglang_reserve(held: float, tp: int = 1, chunk: int | None = None) -> float:
+def sglang_reserve(memory: float, tp: int = 1, chunk: int | None = None) -> float:
     """Bytes that SGLang keeps beside weights and cache, as it reckons them (server_args.py)."""
-    gib = held / 2**30
+    gib = memory / 2**30
     _, tokens, narrow, wide = next(row for row in _BY_MEMORY if gib < row[0])
     graphs = narrow if tp < 4 else wide
     kept = 512 + max(chunk or tokens, 2048) * 1.5 + graphs * 2 + tp / 8 * 1024
     return max(kept, 10 * 1024 if gib > 60 else 0) * _MIB
 
 
-def share_too_high(program: str, share: float, held: float, tp: int, chunk: int | None) -> float | None:
+def share_too_high(program: str, share: float, memory: float, tp: int, chunk: int | None) -> float | None:
     """The share that SGLang takes unless told, where one leaves too little beside; None where it does not."""
-    if program != "sglang" or (1 - share) * held >= min(sglang_reserve(held, tp, chunk), _SPARE):
+    if program != "sglang" or (1 - share) * memory >= min(sglang_reserve(memory, tp, chunk), _SPARE):
         return None
-    return math.floor(100 * (1 - sglang_reserve(held, tp, chunk) / held)) / 100
+    return math.floor(100 * (1 - sglang_reserve(memory, tp, chunk) / memory)) / 100
 
 
 def written_change(

@@ -135,7 +135,7 @@ class AskedWork:
 
 
 def exact_runs(
-    rows: Iterable[ProblemRow], reader: RunReader, asked: AskedWork, objective: Objective
+    rows: Iterable[ProblemRow], reader: RunReader, work: AskedWork, objective: Objective
 ) -> list[ExactRun]:
     """The configurations measured on exactly a question, best first.
 
@@ -146,26 +146,26 @@ def exact_runs(
     Args:
         rows: Problems of the model.
         reader: Reads their problems and cases.
-        asked: What they must agree with.
+        work: What they must agree with.
         objective: What decides.
     """
     together: dict[tuple[str, float | None], list[_Timed]] = defaultdict(list)
     for row in rows:
         problem = reader.problem(row)
-        if problem is None or not asked.admits(row, problem):
+        if problem is None or not work.admits(row, problem):
             continue
         for trial, value in _timed(row, problem, reader, objective):
-            told = translate(trial.configuration, asked.phase).settings
+            told = translate(trial.configuration, work.phase).settings
             stated = problem.workload.precision or str(told.get("precision", ""))
             engine = reader.engine(problem, trial)
             load = _load(problem, trial.configuration)
-            layout = _layout(trial.configuration, engine or asked.engine, asked)
+            layout = _layout(trial.configuration, engine or work.engine, work)
             if (
-                devices_of(problem, trial.configuration, told) == layout.devices == asked.count
-                and engine in {"", asked.engine}
-                and _is_of(_release(problem, trial, engine), asked.release)
-                and _agree(_plain(stated), _plain(asked.precision))
-                and _agree(load, asked.load)
+                devices_of(problem, trial.configuration, told) == layout.devices == work.count
+                and engine in {"", work.engine}
+                and _is_of(_release(problem, trial, engine), work.release)
+                and _agree(_plain(stated), _plain(work.precision))
+                and _agree(load, work.load)
             ):
                 together[trial.configuration.digest, load].append(
                     _Timed(trial=trial, value=value, load=load, layout=layout)
@@ -291,11 +291,11 @@ def _run(same: Sequence[_Timed], metric: str, source: str) -> ExactRun:
     )
 
 
-def _layout(configuration: Configuration, engine: str, asked: AskedWork) -> ParallelLayout:
+def _layout(configuration: Configuration, engine: str, work: AskedWork) -> ParallelLayout:
     """The layout of a case; a trainer divides the samples over the devices that are left."""
     layout = layout_of(configuration, engine)
-    if asked.phase == "training" and layout.dp == 1 and not asked.count % layout.devices:
-        return replace(layout, dp=asked.count // layout.devices)
+    if work.phase == "training" and layout.dp == 1 and not work.count % layout.devices:
+        return replace(layout, dp=work.count // layout.devices)
     return layout
 
 

@@ -124,17 +124,17 @@ class NearRuns:
                 break
         return tuple(self._reader.runs(nearest[:MOST_PROBLEMS], question.phase))
 
-    def exactly(self, asked: AskedWork, objective: Objective, limits: Sequence[Limit] = ()) -> list[ExactRun]:
+    def exactly(self, work: AskedWork, objective: Objective, limits: Sequence[Limit] = ()) -> list[ExactRun]:
         """The configurations measured on exactly a question and within its limits, best first."""
-        found = exact_runs(self._known.get(asked.model, ()), self._reader, asked, objective)
+        found = exact_runs(self._known.get(work.model, ()), self._reader, work, objective)
         if not found or not limits:
             return found
         limited = {}
         for metric in {limit.metric for limit in limits}:
             rows = self._trials.summary(self._trials.keys_of_models({metric}))
-            of_model = (row for row in rows if row.model == asked.model)
+            of_model = (row for row in rows if row.model == work.model)
             bounded = Objective(metric=metric, better=Better.LOWER)
-            limited[metric] = exact_runs(of_model, self._reader, asked, bounded)
+            limited[metric] = exact_runs(of_model, self._reader, work, bounded)
         return within(found, limits, limited)
 
     def lengths(self, problem: Problem) -> Mapping[str, float]:

@@ -144,7 +144,7 @@ def of_strategy(
     item: RankedStrategy,
     share: float,
     place: int,
-    begun: Mapping[str, object],
+    start_settings: Mapping[str, object],
     version: str,
     *,
     starts: Starts | None = None,
@@ -170,7 +170,7 @@ def of_strategy(
         return None
     if gain is not None:
         gain = gain.capped(item.match.ceiling)
-    overruled = [one.parameter for one in item.strategy.sets if one.parameter in begun]
+    overruled = [one.parameter for one in item.strategy.sets if one.parameter in start_settings]
     if overruled and (gain is None or any(purpose(name) is Purpose.LAYOUT for name in overruled)):
         return None  # one size of a layout is not changed alone
     tier = "modelled" if is_modelled else _tier(item, is_known=gain is not None)

@@ -52,19 +52,19 @@ bottleneck: whoever asks for more gets what is only documented too."""
 
 
 def undoing(
-    change: Change, begun: Iterable[PlanSetting], phase: str, release: ReleaseSettings
+    change: Change, start_settings: Iterable[PlanSetting], phase: str, release: ReleaseSettings
 ) -> tuple[PlanSetting, ...]:
     """The settings that take back what a change is contradicted by, such as eager mode by graph capture.
 
     Args:
         change: The change.
-        begun: Settings of the start that it is tested on.
+        start_settings: Settings of the start that it is tested on.
         phase: ``"training"`` or ``"serving"``.
         release: Knows how a switch is taken back.
     """
     wanted = translate({item.name: _value(item) for item in change.settings}, phase).settings
     found = []
-    for item in begun:
+    for item in start_settings:
         if item.origin is not Origin.CURRENT or _value(item) is not True:
             continue
         now = translate({item.name: True}, phase).settings

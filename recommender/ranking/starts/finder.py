@@ -357,20 +357,20 @@ class StartFinder:
         return shown_layouts(list(kinds.values()))
 
     @staticmethod
-    def _narrowed(draft: StartDraft, asked: LayoutQuestion) -> LayoutQuestion:
+    def _narrowed(draft: StartDraft, query: LayoutQuestion) -> LayoutQuestion:
         """The question in weights that fit, where none are told and their accuracy is published."""
         problem = draft.situation.problem
         is_told = problem.workload.precision or draft.situation.devices is None
-        if is_told or is_believed(draft.situation, asked):
-            return asked
-        name, _ = narrower_fit(asked) or ("", None)
+        if is_told or is_believed(draft.situation, query):
+            return query
+        name, _ = narrower_fit(query) or ("", None)
         if not accuracy_in(draft.situation.model.id, name):
-            return asked
+            return query
         draft.assumed = [fact for fact in draft.assumed if fact.name != "precision"]
         draft.assumed.append(assumed_precision(f"{name}: wider ones do not fit"))
         draft.is_narrowed = True
-        settings = {**asked.question.settings, "precision": name}
-        return replace(asked, question=replace(asked.question, settings=settings))
+        settings = {**query.question.settings, "precision": name}
+        return replace(query, question=replace(query.question, settings=settings))
 
     def _asked(self, draft: StartDraft, sizes: Mapping[str, Value]) -> LayoutQuestion | None:
         """Layouts to price, near the runs that were measured; None where nothing prices them."""
@@ -408,16 +408,16 @@ class StartFinder:
         return replace(self._unfit(draft, None, None), because=(bound,)) if bound else []
 
     def _chosen(
-        self, draft: StartDraft, asked: LayoutQuestion, options: Sequence[PricedStep]
+        self, draft: StartDraft, query: LayoutQuestion, options: Sequence[PricedStep]
     ) -> list[ChosenLayout]:
-        is_unheard = asked.is_for_latency or asked.question.machine.network.cards
+        is_unheard = query.is_for_latency or query.question.machine.network.cards
         return choose_layouts(
             options,
             draft.for_layout(),
             training=draft.situation.is_training,
             model=draft.situation.model,
             trust=TRUST_UNHEARD if is_unheard else TRUST_IN_TIMES,
-            settings=asked.question.settings,
+            settings=query.question.settings,
             tested=draft.tested,
         )
 

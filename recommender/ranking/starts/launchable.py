@@ -65,10 +65,10 @@ def in_release(
     return replace(situation, problem=replace(situation.problem, current=Settings(now))), said
 
 
-def _as_object(value: Value, found: LookUp) -> str | None:
+def _as_object(value: Value, answer: LookUp) -> str | None:
     """JSON for the pairs ``image=2,video=1`` where a release wants an object; None for anything else."""
-    setting, words = found.setting, value if isinstance(value, tuple) else (value,)
-    if found.standing is not Standing.TAKEN or setting is None or setting.type != "object":
+    setting, words = answer.setting, value if isinstance(value, tuple) else (value,)
+    if answer.standing is not Standing.TAKEN or setting is None or setting.type != "object":
         return None
     pairs = [part for word in words for part in str(word).split(",")]
     if setting.place is not SettingPlace.FLAG or not all(map(_PAIR.fullmatch, pairs)):
@@ -124,12 +124,12 @@ def _taken(
     return kept, said
 
 
-def _refused(item: PlanSetting, found: LookUp) -> str:
+def _refused(item: PlanSetting, answer: LookUp) -> str:
     """The reason that a release does not accept a setting; empty where it does, or where that is unknown."""
-    if found.standing in {Standing.REMOVED, Standing.NOT_YET}:
-        return str(found)
-    setting = found.setting
-    if setting is None or found.standing is not Standing.TAKEN or item.where is SettingPlace.ENV:
+    if answer.standing in {Standing.REMOVED, Standing.NOT_YET}:
+        return str(answer)
+    setting = answer.setting
+    if setting is None or answer.standing is not Standing.TAKEN or item.where is SettingPlace.ENV:
         return ""
     if item.value is None or (item.value is True and setting.type != "bool"):
         return ""  # a flag that may stand without a value
@@ -139,14 +139,14 @@ def _refused(item: PlanSetting, found: LookUp) -> str:
     return "" if setting.accepts(value) else f"the release does not take {value}"
 
 
-def _unwritable(item: PlanSetting, found: LookUp, release: ReleaseSettings) -> str:
+def _unwritable(item: PlanSetting, answer: LookUp, release: ReleaseSettings) -> str:
     """The reason that a server's command cannot hold a setting of ours; empty where it can."""
-    if item.where is SettingPlace.JSON and not item.file and found.standing is Standing.UNKNOWN:
-        found = release.look_up(carrying_flag(item), SettingPlace.FLAG, suggest=False)
-    if item.where in {SettingPlace.FLAG, SettingPlace.JSON} and found.standing is Standing.UNKNOWN:
-        return f"{release.registry.software} {found.release} has none of that name"
+    if item.where is SettingPlace.JSON and not item.file and answer.standing is Standing.UNKNOWN:
+        answer = release.look_up(carrying_flag(item), SettingPlace.FLAG, suggest=False)
+    if item.where in {SettingPlace.FLAG, SettingPlace.JSON} and answer.standing is Standing.UNKNOWN:
+        return f"{release.registry.software} {answer.release} has none of that name"
     is_off = item.where is SettingPlace.FLAG and show(item.value).lower() == "false" and not item.negation
-    if is_off and found.setting is not None and found.setting.type == "bool":
+    if is_off and answer.setting is not None and answer.setting.type == "bool":
         return "it has no flag that switches it off"
     return ""
 

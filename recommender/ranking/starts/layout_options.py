@@ -46,32 +46,32 @@ USUAL_TPOT_S = 0.2
 _SHOWN = ("throughput", "tpot", "ttft")
 
 
-def layout_options(asked: LayoutQuestion) -> list[PricedStep]:
+def layout_options(query: LayoutQuestion) -> list[PricedStep]:
     """Layouts that fit the memory, each with its best batch, best first; those within limits before others.
 
     Raises:
         MissingFactError: Sizes of the model are unknown, or the memory of the device.
     """
-    options = list(priced_options(asked))
-    if asked.question.phase != "training" and any(limit.metric in LIMITED for limit in asked.limits):
-        options = _within(asked, options)
+    options = list(priced_options(query))
+    if query.question.phase != "training" and any(limit.metric in LIMITED for limit in query.limits):
+        options = _within(query, options)
     loads: dict[ParallelLayout, list[PricedStep]] = defaultdict(list)
     for option in options:
         loads[option.layout].append(option)
-    best = [_least_load(asked, min(found, key=partial(_best, asked)), found) for found in loads.values()]
-    return sorted(_of_load(asked, best), key=_order)
+    best = [_least_load(query, min(found, key=partial(_best, query)), found) for found in loads.values()]
+    return sorted(_of_load(query, best), key=_order)
 
 
-def _least_load(asked: LayoutQuestion, best: PricedStep, options: Sequence[PricedStep]) -> PricedStep:
+def _least_load(query: LayoutQuestion, best: PricedStep, options: Sequence[PricedStep]) -> PricedStep:
     """The least load of a server that is as fast as the best: beyond it requests only wait for each other.
 
     As fast is what differs by less than counts as a gain. A load that nothing says keeps ``USUAL_TPOT_S``,
     or is the least. What answers with a vector lets in what fits: its requests are of any length.
     """
-    if not asked.answers_in_tokens or asked.is_load_told or best.log_merit is None:
+    if not query.answers_in_tokens or query.is_load_told or best.log_merit is None:
         return best
     rated = [one for one in options if one.beyond_limits <= best.beyond_limits and one.log_merit is not None]
-    if asked.is_load_open:
+    if query.is_load_open:
         usual = [one for one in rated if one.results.get("tpot_s", 0.0) <= USUAL_TPOT_S]
         rated = usual or [min(rated, key=_requests)]
     top = max(one.log_merit or -math.inf for one in rated)
@@ -83,7 +83,7 @@ def _requests(option: PricedStep) -> float:
     return float(str(option.settings.get("batch", 1)))
 
 
-def _within(asked: LayoutQuestion, options: Sequence[PricedStep]) -> list[PricedStep]:
+def _within(query: LayoutQuestion, options: Sequence[PricedStep]) -> list[PricedStep]:
     """The options, with those replayed that tell the largest load of each layout within limits on times.
 
     Only the best of many configurations are replayed, and closed forms see limits kept that are not. More
@@ -98,7 +98,7 @@ def _within(asked: LayoutQuestion, options: Sequence[PricedStep]) -> list[Priced
         places.sort(key=lambda at: float(str(options[at].settings["batch"])))
         while places:
             middle = len(places) // 2
-            [step] = replayed(asked, [options[places[middle]]])
+            [step] = replayed(query, [options[places[middle]]])
             found[places[middle]], more = step, places[middle + 1 :]
             if beyond := step.beyond_limits:
                 for at in more:
@@ -107,65 +107,65 @@ def _within(asked: LayoutQuestion, options: Sequence[PricedStep]) -> list[Priced
     return found
 
 
-def replayed(asked: LayoutQuestion, options: Sequence[PricedStep]) -> Iterator[PricedStep]:
+def replayed(query: LayoutQuestion, options: Sequence[PricedStep]) -> Iterator[PricedStep]:
     """Options of a server, each priced so that it is replayed."""
     for option in options:
         row = {**option.layout.degrees(PHASES["serving"]), **option.settings}
-        [step] = price(replace(asked.question, model=fullest(asked.question.model, option.layout)), [row])
+        [step] = price(replace(query.question, model=fullest(query.question.model, option.layout)), [row])
         yield replace(
             option,
             results=step.results,
             spread=step.spread,
-            log_merit=_merit(asked, step.results),
-            beyond_limits=missed(asked.limits, step),
+            log_merit=_merit(query, step.results),
+            beyond_limits=missed(query.limits, step),
         )
 
 
-def priced_options(asked: LayoutQuestion) -> Iterator[PricedStep]:
+def priced_options(query: LayoutQuestion) -> Iterator[PricedStep]:
     """Every layout that fits the memory, with each batch that is tried."""
-    model, training = asked.question.model, asked.question.phase == "training"
+    model, training = query.question.model, query.question.phase == "training"
     alike: dict[ModelSizes, list[dict[str, float]]] = defaultdict(list)
-    for layout in asked.domain.layouts():
+    for layout in query.domain.layouts():
         degrees = layout.degrees()
         if not training:
             degrees.pop("context_parallel")
-        alike[fullest(model, layout)] += [{**degrees, **row} for row in batches(asked, layout.dp)]
+        alike[fullest(model, layout)] += [{**degrees, **row} for row in batches(query, layout.dp)]
     for held, rows in alike.items():
-        yield from _priced(asked, rows, held)
+        yield from _priced(query, rows, held)
 
 
-def _of_load(asked: LayoutQuestion, options: list[PricedStep]) -> list[PricedStep]:
+def _of_load(query: LayoutQuestion, options: list[PricedStep]) -> list[PricedStep]:
     """The layouts whose engines all have a request, where there are such; each is priced as if it had.
 
     Of a load that is told and must keep times, those that run it whole: what waits is in no limit on a token.
     """
-    if asked.question.phase == "training" or not asked.concurrency:
+    if query.question.phase == "training" or not query.concurrency:
         return options
-    busy = [option for option in options if option.layout.dp <= asked.concurrency] or options
-    if not (asked.is_load_told and any(limit.metric in LIMITED for limit in asked.limits)):
+    busy = [option for option in options if option.layout.dp <= query.concurrency] or options
+    if not (query.is_load_told and any(limit.metric in LIMITED for limit in query.limits)):
         return busy
-    load = asked.concurrency
+    load = query.concurrency
     whole = [one for one in busy if _requests(one) * one.layout.dp >= load]
     return whole or busy
 
 
-def roomier(asked: LayoutQuestion, option: PricedStep) -> PricedStep | None:
+def roomier(query: LayoutQuestion, option: PricedStep) -> PricedStep | None:
     """A layout with more requests at once than the launch admits; None where that is no better."""
-    if not asked.most_of_engine or asked.is_load_told or option.settings.get("batch") != asked.most_of_engine:
+    if not query.most_of_engine or query.is_load_told or option.settings.get("batch") != query.most_of_engine:
         return None
-    free = replace(asked, most_of_engine=None, degrees=option.layout.degrees())
+    free = replace(query, most_of_engine=None, degrees=option.layout.degrees())
     best = next((one for one in layout_options(free) if one.layout == option.layout), None)
-    return best if best is not None and _requests(best) > asked.most_of_engine else None
+    return best if best is not None and _requests(best) > query.most_of_engine else None
 
 
-def smallest_fit(asked: LayoutQuestion) -> PricedStep | None:
+def smallest_fit(query: LayoutQuestion) -> PricedStep | None:
     """The layout on the fewest devices that holds the model, in steps of servers; None up to ``LARGEST``.
 
     A step keeps no more copies busy than it has samples.
     """
-    most = most_copies(asked.question)
-    for count in more_devices(asked.question.machine.count):
-        for option in layout_options(on_devices(asked, count)):
+    most = most_copies(query.question)
+    for count in more_devices(query.question.machine.count):
+        for option in layout_options(on_devices(query, count)):
             if option.layout.dp <= most:
                 return option
     return None
@@ -179,19 +179,19 @@ def most_copies(question: Question) -> float:
     return float(str(question.settings.get("global_batch") or usual))
 
 
-def on_fewer_devices(asked: LayoutQuestion) -> LayoutQuestion | None:
+def on_fewer_devices(query: LayoutQuestion) -> LayoutQuestion | None:
     """The question for the most of its devices that the model divides over; None if none do."""
-    question = asked.question
+    question = query.question
     device = question.machine.device
     precision = str(question.settings.get("precision", device.sixteen_bit))
     least = least_bytes(question.model.parameters, precision) / device.memory_capacity
     fewer = [count for count in fewer_devices(question.machine.count) if not count < least]
-    return next((one for one in (on_devices(asked, n) for n in fewer) if layout_options(one)), None)
+    return next((one for one in (on_devices(query, n) for n in fewer) if layout_options(one)), None)
 
 
-def narrower_fit(asked: LayoutQuestion) -> tuple[str, PricedStep] | None:
+def narrower_fit(query: LayoutQuestion) -> tuple[str, PricedStep] | None:
     """The widest narrower number format in which a served model fits its devices, and the layout."""
-    question = asked.question
+    question = query.question
     if question.phase == "training":
         return None
     device = question.machine.device
@@ -199,24 +199,24 @@ def narrower_fit(asked: LayoutQuestion) -> tuple[str, PricedStep] | None:
     for name in (*EIGHT_BITS, "w4a8" if device.ascend else "w4a16"):
         if device.computed_precision(name) == name and least_bytes(1.0, name) < now:
             settings = {**question.settings, "precision": name}
-            if options := layout_options(replace(asked, question=replace(question, settings=settings))):
+            if options := layout_options(replace(query, question=replace(question, settings=settings))):
                 return name, options[0]
     return None
 
 
-def with_room(asked: LayoutQuestion, held: Collection[str]) -> tuple[LayoutQuestion, list[PricedStep]]:
+def with_room(query: LayoutQuestion, held: Collection[str]) -> tuple[LayoutQuestion, list[PricedStep]]:
     """The layouts that fit; where none does, those of the same question without the settings it holds."""
-    if (options := layout_options(asked)) or not held:
-        return asked, options
-    kept = {name: value for name, value in asked.question.settings.items() if name not in held}
-    free = replace(asked, question=replace(asked.question, settings=kept))
+    if (options := layout_options(query)) or not held:
+        return query, options
+    kept = {name: value for name, value in query.question.settings.items() if name not in held}
+    free = replace(query, question=replace(query.question, settings=kept))
     return free, layout_options(free)
 
 
-def _best(asked: LayoutQuestion, option: PricedStep) -> tuple[float, ...]:
+def _best(query: LayoutQuestion, option: PricedStep) -> tuple[float, ...]:
     """Sort key of the batches of one layout: a stated load runs whole, as far as it fits."""
     batch = option.settings.get("batch")
-    at_once = float(str(batch)) if asked.is_load_told and batch is not None else 0.0
+    at_once = float(str(batch)) if query.is_load_told and batch is not None else 0.0
     return (-at_once, *_order(option))
 
 
@@ -226,8 +226,8 @@ def _order(option: PricedStep) -> tuple[float, float, int, int, int]:
     return (option.beyond_limits, -merit, layout.pp, layout.cp, layout.tp)
 
 
-def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSizes) -> Iterator[PricedStep]:
-    question = asked.question
+def _priced(query: LayoutQuestion, rows: list[dict[str, float]], model: ModelSizes) -> Iterator[PricedStep]:
+    question = query.question
     configurations = [{**question.settings, **_spelt(row)} for row in rows]
     held: dict[str, Floats] = {}
     while configurations:
@@ -243,12 +243,12 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
     if not configurations:
         return
     if question.phase != "training" and "kv_cache" in held:
-        held = {**held, "kv_cache": held["kv_cache"] / asked.cache_share}
+        held = {**held, "kv_cache": held["kv_cache"] / query.cache_share}
     needed = np.asarray(sum(held.values()))
     capacity = question.machine.device.memory_capacity
     if question.phase != "training":
-        capacity *= asked.usable
-    capacity = min([capacity, *(limit.maximum for limit in asked.limits if limit.metric == "peak_memory")])
+        capacity *= query.usable
+    capacity = min([capacity, *(limit.maximum for limit in query.limits if limit.metric == "peak_memory")])
     fitting = np.nonzero(~(needed > capacity))[0]
     if not len(fitting):
         return
@@ -262,8 +262,8 @@ def _priced(asked: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
             step,
             layout=layout,
             settings=settings,
-            log_merit=_merit(asked, step.results),
-            beyond_limits=missed(asked.limits, step),
+            log_merit=_merit(query, step.results),
+            beyond_limits=missed(query.limits, step),
             memory_bytes=float(needed[i]),
             capacity_bytes=held_by if math.isfinite(held_by) else None,
         )
@@ -286,9 +286,9 @@ def _prices(
     return [step for layout, group in groups for step in _prices(question, group, [layout])]
 
 
-def _merit(asked: LayoutQuestion, results: Mapping[str, float]) -> float | None:
-    name = LIMITED.get(asked.objective)
-    if asked.objective in {"step_time", "time_to_train"}:
+def _merit(query: LayoutQuestion, results: Mapping[str, float]) -> float | None:
+    name = LIMITED.get(query.objective)
+    if query.objective in {"step_time", "time_to_train"}:
         name = "step_time_s"
     if name is None:
         value = results.get("throughput")

@@ -97,7 +97,7 @@ def layout_start(
 
 
 def within_bounds(
-    found: LayoutStart,
+    start: LayoutStart,
     draft: StartDraft,
     chosen: ChosenLayout,
     agreed: Sequence[AgreedSetting],
@@ -107,20 +107,20 @@ def within_bounds(
 
     What helps most goes first, until it is as the layout was chosen or nothing is left to take away.
     """
-    while strays := found.strays(draft, chosen):
-        keys = {item.key for item in found.kept if draft.is_agreed(item)}
+    while strays := start.strays(draft, chosen):
+        keys = {item.key for item in start.kept if draft.is_agreed(item)}
         rests = [(key, [item for item in agreed if item.key != key]) for key in sorted(keys)]
         tried = [(key, rest, layout_start(draft, chosen, rest, screen)) for key, rest in rests]
-        nearer = [one for one in tried if one[2].overflows <= found.overflows]
+        nearer = [one for one in tried if one[2].overflows <= start.overflows]
         nearer = [one for one in nearer if one[2].strays(draft, chosen) < strays]
         if not nearer:
             break
-        what = "takes more memory than there is" if found.overflows else "misses a limit"
-        key, agreed, found = min(nearer, key=lambda one: one[2].strays(draft, chosen))
-        found.refused.append(
+        what = "takes more memory than there is" if start.overflows else "misses a limit"
+        key, agreed, start = min(nearer, key=lambda one: one[2].strays(draft, chosen))
+        start.refused.append(
             NotHere(strategy=key, because=f"with it {chosen.option.layout} {what}", fact="memory")
         )
-    return found
+    return start
 
 
 def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:

@@ -80,18 +80,18 @@ def with_own_number(modelled: Starts, measured: Sequence[ExactRun]) -> Starts:
     return replace(modelled, first=_measured(first, run))
 
 
-def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen: Screen) -> Starts:
+def as_it_ran(modelled: Starts, starts: Starts, pinned: Sequence[ExactRun], screen: Screen) -> Starts:
     """The starts of a question with its best measurement first.
 
     Args:
         modelled: Without it.
-        kept: With its settings as what runs now.
+        starts: With its settings as what runs now.
         pinned: The measurements, best first.
         screen: Knows where settings are written.
     """
-    best, first = pinned[0], kept.first
+    best, first = pinned[0], starts.first
     if first.fits is False:  # it ran
-        as_ran = tuple(with_current([], kept.situation, screen, is_divided=False))
+        as_ran = tuple(with_current([], starts.situation, screen, is_divided=False))
         first = replace(first, fits=True, fits_in=None, settings=as_ran, needs=(), because=())
     others = [text for text in first.because if not text.startswith(MEASURED_SO)]
     first = replace(first, layout=best.layout, because=(best.said, *others))
@@ -102,7 +102,7 @@ def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen
     known = {run.layout: run for run in reversed(pinned)}
     beside = [one for one in (modelled.first, *modelled.alternatives) if one.layout != best.layout]
     return replace(
-        kept,
+        starts,
         situation=modelled.situation,
         first=_measured(first, best),
         alternatives=tuple(
@@ -110,7 +110,7 @@ def as_it_ran(modelled: Starts, kept: Starts, pinned: Sequence[ExactRun], screen
             for one in beside
             if one.fits is not False
         ),
-        assumed=tuple(fact for fact in kept.assumed if fact.name != "precision"),
+        assumed=tuple(fact for fact in starts.assumed if fact.name != "precision"),
     )
 
 

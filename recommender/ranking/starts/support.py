@@ -102,33 +102,33 @@ def tables_beyond_memory(problem: Problem, sizes: Mapping[str, Value], tree: Har
     return [f"{lack}: keep rows in the host's memory, or take {math.ceil(needed / memory):,} devices"]
 
 
-def is_judged(asked: LayoutQuestion) -> bool:
+def is_judged(query: LayoutQuestion) -> bool:
     """True if the memory of a device is known: a program may shard a model in ways not modelled here."""
-    is_known = asked.splits or asked.question.engine in trainers()
-    return is_known or not asked.question.model.layers or asked.question.machine.count == 1
+    is_known = query.splits or query.question.engine in trainers()
+    return is_known or not query.question.model.layers or query.question.machine.count == 1
 
 
-def why_not_judged(situation: StartSituation, asked: LayoutQuestion) -> str:
+def why_not_judged(situation: StartSituation, query: LayoutQuestion) -> str:
     """The reason to withhold "does not fit": memory is not modelled, or a script says that it runs."""
-    if not is_judged(asked):
+    if not is_judged(query):
         return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
-    if not is_believed(situation, asked):
+    if not is_believed(situation, query):
         return ""
     if situation.is_training:
         return (
             "by the memory model it does not fit, but your script says that it runs: shorter lengths"
             " (--shape) may be why; tunegraph estimate names what takes less"
         )
-    less = f" in the {asked.usable:.0%} of the memory that it takes" if asked.usable < USABLE_MEMORY else ""
+    less = f" in the {query.usable:.0%} of the memory that it takes" if query.usable < USABLE_MEMORY else ""
     return (
         f"by the memory model it does not fit{less}, but your script says that it runs: narrower weights"
         " (--precision), shorter lengths (--shape) or fewer requests (--trait concurrency=N) may be why"
     )
 
 
-def is_believed(situation: StartSituation, asked: LayoutQuestion) -> bool:
+def is_believed(situation: StartSituation, query: LayoutQuestion) -> bool:
     """True if a script counts as running although no layout fits: not a server that surely cannot start."""
-    fit = server_fit(asked.question, situation.current or {}, situation.framework.id)
+    fit = server_fit(query.question, situation.current or {}, situation.framework.id)
     is_refused = fit is not None and fit.is_sure and not fit.starts
     return situation.problem.situation.has_script and not is_refused
 

@@ -28,7 +28,7 @@ ALIGNED_BYTES = 32
 ADVISED_BYTES = 512
 
 
-def product(wanted: KernelRequest) -> SpaceDraft:
+def product(request: KernelRequest) -> SpaceDraft:
     """Tiling of a matrix product of M, N and, if known, K, by the names of Ascend C's ``TCubeTiling``.
 
     Base blocks lie in L0A and L0B, twice with double buffering; the sums in L0C; so many blocks as the depths
@@ -36,7 +36,7 @@ def product(wanted: KernelRequest) -> SpaceDraft:
     """
     draft = SpaceDraft()
     for side in "MNK":
-        size = wanted.sizes.get(side)
+        size = request.sizes.get(side)
         most = LARGEST_BASE if size is None else min(power_above(size, FRACTAL), LARGEST_BASE)
         draft.parameters[f"base{side}"] = powers(FRACTAL, most)
         draft.constraints.append(
@@ -48,87 +48,87 @@ def product(wanted: KernelRequest) -> SpaceDraft:
         ]
     draft.parameters |= {"dbL0A": [1, 2], "dbL0B": [1, 2], "dbL0C": [1, 2]}
     draft.parameters |= {"depthA1": [1, 2, 4, 8], "depthB1": [1, 2, 4, 8]}
-    element = f"{wanted.element_bytes:g}"
+    element = f"{request.element_bytes:g}"
     a, b = f"baseM * baseK * {element}", f"baseK * baseN * {element}"
-    wanted.ask(
+    request.ask(
         draft,
         Need("l0a_bytes", f"dbL0A * {a}", "the left base blocks fit L0A", TILING),
         Need("l0b_bytes", f"dbL0B * {b}", "the right base blocks fit L0B", TILING),
         Need("l0c_bytes", f"dbL0C * baseM * baseN * {ACCUMULATOR_BYTES}", "the sums fit L0C", TILING),
         Need("l1_bytes", f"depthA1 * {a} + depthB1 * {b}", "the blocks that wait fit L1", TILING),
     )
-    cores = wanted.device.get("cube_cores", "compute_units")
+    cores = request.device.get("cube_cores", "compute_units")
     if cores is None:
-        draft.skipped.append(f"values of usedCoreNum: cube_cores of {wanted.device.id} is not known")
+        draft.skipped.append(f"values of usedCoreNum: cube_cores of {request.device.id} is not known")
         return draft
-    draft.parameters["usedCoreNum"] = sorted({*_shares(int(cores)), *_few_blocks(wanted, draft, int(cores))})
+    draft.parameters["usedCoreNum"] = sorted({*_shares(int(cores)), *_few_blocks(request, draft, int(cores))})
     draft.constraints.append(
         rule(f"usedCoreNum <= {cores:.0f}", f"the device has {cores:.0f} cube cores", TILING)
     )
-    if wanted.grouped:
+    if request.grouped:
         return draft
-    batch = wanted.sizes.get("B", 1)
-    blocks = f"{batch} * ceil({wanted.sizes['M']} / baseM) * ceil({wanted.sizes['N']} / baseN)"
+    batch = request.sizes.get("B", 1)
+    blocks = f"{batch} * ceil({request.sizes['M']} / baseM) * ceil({request.sizes['N']} / baseN)"
     draft.constraints.append(rule(f"usedCoreNum <= {blocks}", "a core that is used has a block", TILING))
     return draft
 
 
-def row(wanted: KernelRequest) -> SpaceDraft:
+def row(request: KernelRequest) -> SpaceDraft:
     """Space of an operator along rows of N, such as a softmax or a norm: tiles in the unified buffer.
 
     A tile comes in through one queue and leaves through another, each twice with double buffering, and is
     reckoned with once in 32 bits.
     """
-    element = wanted.element_bytes
+    element = request.element_bytes
     step = ALIGNED_BYTES // max(int(element), 1)
-    whole = -(-wanted.sizes["N"] // step) * step  # a row, padded to the alignment
-    rows = power_above(wanted.sizes.get("M", MOST_ROWS), 1)
+    whole = -(-request.sizes["N"] // step) * step  # a row, padded to the alignment
+    rows = power_above(request.sizes.get("M", MOST_ROWS), 1)
     draft = SpaceDraft()
     draft.parameters |= {
         "tileRows": powers(1, min(rows, MOST_ROWS)),
         "tileColumns": [*powers(power_above(step, 64), whole - 1), whole],
         "bufferNum": [1, 2],
     }
-    cores = wanted.device.get("vector_cores", "compute_units")
+    cores = request.device.get("vector_cores", "compute_units")
     if cores is None:
-        draft.skipped.append(f"values of blockDim: vector_cores of {wanted.device.id} is not known")
+        draft.skipped.append(f"values of blockDim: vector_cores of {request.device.id} is not known")
     else:
-        most = min(int(cores), wanted.sizes.get("M", int(cores)))
+        most = min(int(cores), request.sizes.get("M", int(cores)))
         draft.parameters["blockDim"] = _shares(most)
         draft.notes.append(f"blockDim up to {most}: the vector cores, or the rows; more would run in turns")
     used = f"tileRows * tileColumns * (2 * bufferNum * {element:g} + {ACCUMULATOR_BYTES})"
-    wanted.ask(draft, Need("ub_bytes", used, "queues and sums fit the UB", DOUBLE))
+    request.ask(draft, Need("ub_bytes", used, "queues and sums fit the UB", DOUBLE))
     remainder = f"tileColumns * {element:g} % {ALIGNED_BYTES}"
     draft.constraints.append(rule(f"{remainder} == 0", "a tile's row is a multiple of 32 B", RESTRICTIONS))
-    if wanted.sizes["N"] * element % ADVISED_BYTES:
-        length = f"a row of {wanted.sizes['N'] * element:g} B"
+    if request.sizes["N"] * element % ADVISED_BYTES:
+        length = f"a row of {request.sizes['N'] * element:g} B"
         draft.notes.append(f"{length} is no multiple of {ADVISED_BYTES} B: moving it is slow ({ADVISOR})")
     return draft
 
 
-def elementwise(wanted: KernelRequest) -> SpaceDraft:
+def elementwise(request: KernelRequest) -> SpaceDraft:
     """Space of an operator on each of N elements: tiles in the unified buffer, as for rows."""
-    element = wanted.element_bytes
+    element = request.element_bytes
     least = max(ALIGNED_BYTES // max(int(element), 1), 64)
     draft = SpaceDraft()
     draft.parameters |= {
-        "tileLength": powers(least, min(power_above(wanted.sizes["N"], least), 65536)),
+        "tileLength": powers(least, min(power_above(request.sizes["N"], least), 65536)),
         "bufferNum": [1, 2],
     }
-    cores = wanted.device.get("vector_cores", "compute_units")
+    cores = request.device.get("vector_cores", "compute_units")
     if cores is None:
-        draft.skipped.append(f"values of blockDim: vector_cores of {wanted.device.id} is not known")
+        draft.skipped.append(f"values of blockDim: vector_cores of {request.device.id} is not known")
     else:
         draft.parameters["blockDim"] = _shares(int(cores))
     used = f"tileLength * (2 * bufferNum * {element:g} + {ACCUMULATOR_BYTES})"
-    wanted.ask(draft, Need("ub_bytes", used, "queues and sums fit the UB", DOUBLE))
+    request.ask(draft, Need("ub_bytes", used, "queues and sums fit the UB", DOUBLE))
     return draft
 
 
-def attention(wanted: KernelRequest) -> SpaceDraft:
+def attention(request: KernelRequest) -> SpaceDraft:
     """Attention by blocks whose scores are held whole: S keys, heads of width D, Q queries if others."""
-    keys = wanted.sizes["S"]
-    queries = wanted.sizes.get("Q", keys)
+    keys = request.sizes["S"]
+    queries = request.sizes.get("Q", keys)
     draft = SpaceDraft()
     draft.parameters |= {
         "baseM": powers(FRACTAL, min(power_above(queries, FRACTAL), 512)),
@@ -137,15 +137,15 @@ def attention(wanted: KernelRequest) -> SpaceDraft:
     }
     scores = f"baseM * baseN * {ACCUMULATOR_BYTES}"
     held = f"{scores} * bufferNum"
-    if not wanted.device.joint:  # two vector cores take half the rows each
+    if not request.device.joint:  # two vector cores take half the rows each
         held += " / 2"
-    wanted.ask(
+    request.ask(
         draft,
         Need("l0c_bytes", scores, "the scores of a block fit L0C", TILING),
         Need("ub_bytes", held, "their softmax fits the UB", DOUBLE),
     )
-    if wanted.sizes["D"] % 128:
-        width = wanted.sizes["D"]
+    if request.sizes["D"] % 128:
+        width = request.sizes["D"]
         draft.notes.append(
             f"D={width} is no multiple of 128: pad it (msprof-analyze advisor, FlashAttention)"
         )
@@ -157,13 +157,13 @@ def _shares(cores: int) -> list[int]:
     return sorted({max(1, cores // part) for part in (4, 2, 1)})
 
 
-def _few_blocks(wanted: KernelRequest, draft: SpaceDraft, cores: int) -> set[int]:
+def _few_blocks(request: KernelRequest, draft: SpaceDraft, cores: int) -> set[int]:
     """Numbers of base blocks below that of the cores: so many are used where there are no more blocks."""
-    if wanted.grouped:
+    if request.grouped:
         return set()
     sides = [
-        {-(-wanted.sizes[side] // int(str(base))) for base in draft.parameters[f"base{side}"]}
+        {-(-request.sizes[side] // int(str(base))) for base in draft.parameters[f"base{side}"]}
         for side in "MN"
     ]
-    counts = {wanted.sizes.get("B", 1) * rows * columns for rows in sides[0] for columns in sides[1]}
+    counts = {request.sizes.get("B", 1) * rows * columns for rows in sides[0] for columns in sides[1]}
     return {count for count in counts if count < cores}

@@ -80,7 +80,7 @@ def rule(expression: str, reason: str, source: str) -> dict[str, str]:
 def count_configurations(
     parameters: Mapping[str, Any],
     constraints: list[dict[str, str]],
-    left: list[ExcludedValue],
+    excluded: list[ExcludedValue],
     *,
     most: int,
 ) -> int | None:
@@ -90,7 +90,7 @@ def count_configurations(
         InfeasibleError: None; the message names the rules that emptied the space.
     """
     if empty := [name for name, values in parameters.items() if not values]:
-        rules = "; ".join(dict.fromkeys(item.why for item in left if item.what.startswith(f"{empty[0]}=")))
+        rules = "; ".join(dict.fromkeys(x.why for x in excluded if x.what.startswith(f"{empty[0]}=")))
         raise InfeasibleError(f"no value of {empty[0]} is left: {rules}")
     space = read_space({"parameters": dict(parameters), "constraints": constraints})
     count = space.size(most)

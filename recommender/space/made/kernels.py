@@ -36,7 +36,7 @@ STEP = 32
 """Length of a step along K (KWG), unrolled by two (KWI): the values that public tables hold fixed."""
 
 
-def product(wanted: KernelRequest) -> SpaceDraft:
+def product(request: KernelRequest) -> SpaceDraft:
     """A product of M, N and K: tiles of a group, threads in two directions, vectors, shared memory."""
     draft = SpaceDraft()
     draft.parameters |= {
@@ -67,13 +67,13 @@ def product(wanted: KernelRequest) -> SpaceDraft:
         draft.constraints.append(rule(expression, reason, KERNEL))
     most = f"a group has at most {MOST_THREADS} threads"
     draft.constraints.append(rule(f"{threads} <= {MOST_THREADS}", most, CUDA_GUIDE))
-    used = f"(SA * MWG + SB * NWG) * KWG * {wanted.element_bytes:g}"
+    used = f"(SA * MWG + SB * NWG) * KWG * {request.element_bytes:g}"
     reason = f"the tiles fit {STATIC_SHARED_BYTES} B of local memory"
     draft.constraints.append(rule(f"{used} <= {STATIC_SHARED_BYTES}", reason, CUDA_GUIDE))
     return draft
 
 
-def convolution(wanted: KernelRequest) -> SpaceDraft:
+def convolution(request: KernelRequest) -> SpaceDraft:
     """A direct convolution with a filter of FW by FH: threads and tiles in two directions."""
     draft = SpaceDraft()
     draft.parameters |= {
@@ -88,15 +88,15 @@ def convolution(wanted: KernelRequest) -> SpaceDraft:
     draft.constraints.append(
         rule(f"{threads} <= {MOST_THREADS}", f"a block has at most {MOST_THREADS} threads", CUDA_GUIDE)
     )
-    if is_nvidia(wanted.device):
-        width = f"(block_size_x * tile_size_x + {wanted.sizes['FW'] - 1})"
-        height = f"(block_size_y * tile_size_y + {wanted.sizes['FH'] - 1})"
+    if is_nvidia(request.device):
+        width = f"(block_size_x * tile_size_x + {request.sizes['FW'] - 1})"
+        height = f"(block_size_y * tile_size_y + {request.sizes['FH'] - 1})"
         reason = f"the tile with its halo fits {STATIC_SHARED_BYTES} B of static shared memory"
-        used = f"{width} * {height} * {wanted.element_bytes:g}"
+        used = f"{width} * {height} * {request.element_bytes:g}"
         draft.constraints.append(rule(f"{used} <= {STATIC_SHARED_BYTES}", reason, CUDA_GUIDE))
     else:
         draft.skipped.append(
-            f"static shared memory of a block: {wanted.device.id} has no compute capability of CUDA"
+            f"static shared memory of a block: {request.device.id} has no compute capability of CUDA"
         )
     return draft
 

@@ -42,7 +42,7 @@ class LayerGroups:
         self,
         parameters: dict[str, list[object]],
         constraints: list[dict[str, str]],
-        left: list[ExcludedValue],
+        excluded: list[ExcludedValue],
     ) -> None:
         """Lay the groups into a space; the rest of the model stays in a high precision."""
         for name in self.priced:
@@ -57,7 +57,7 @@ class LayerGroups:
         for value in list(parameters.get("precision", ())):
             if ELEMENT_BYTES[str(value)] < HIGH_BYTES:
                 parameters["precision"].remove(value)
-                left.append(ExcludedValue(what=f"precision={value}", why=why, source=self.source))
+                excluded.append(ExcludedValue(what=f"precision={value}", why=why, source=self.source))
         losses = {
             (name, value): loss["loss"]
             for name, values in self.written["accuracy"].items()

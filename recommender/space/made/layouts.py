@@ -81,14 +81,14 @@ _Made = tuple[dict[str, list[object]], list[dict[str, str]], list[ExcludedValue]
 
 
 def _divisors(
-    number: float, left: list[ExcludedValue], name: str, *wholes: tuple[float, str]
+    number: float, excluded: list[ExcludedValue], name: str, *wholes: tuple[float, str]
 ) -> list[object]:
     """Divisors of a number that divide the wholes too; the others are left out with the reason."""
     found: list[object] = []
     for value in divisors(int(number)):
         broken = next((why for whole, why in wholes if whole % value), "")
         if broken:
-            left.append(ExcludedValue(what=f"{name}={value}", why=broken, source=MEGATRON))
+            excluded.append(ExcludedValue(what=f"{name}={value}", why=broken, source=MEGATRON))
         else:
             found.append(value)
     return found
@@ -225,7 +225,7 @@ def _fitting(
     margin: float,
     parameters: dict[str, list[object]],
     constraints: list[dict[str, str]],
-    left: list[ExcludedValue],
+    excluded: list[ExcludedValue],
     skipped: list[str],
 ) -> int | None:
     """Leave out the values with which nothing fits the memory; how many configurations are left.
@@ -233,7 +233,7 @@ def _fitting(
     Raises:
         InfeasibleError: Nothing is left.
     """
-    count = count_configurations(parameters, constraints, left, most=MOST)
+    count = count_configurations(parameters, constraints, excluded, most=MOST)
     fits, unasked = fit_constraint(question, margin=margin)
     if unasked:
         skipped.append(unasked)
@@ -266,15 +266,15 @@ def _fitting(
                 broken = [item for item in constraints if parameter.name in item["expression"]]
                 told = "; ".join(item["reason"] for item in broken)
                 sources = "; ".join(dict.fromkeys(item["source"] for item in broken))
-                left.append(ExcludedValue(what=what, why=f"never with: {told}", source=sources))
+                excluded.append(ExcludedValue(what=what, why=f"never with: {told}", source=sources))
             elif not allowed[here].any():
                 why = f"needs at least {np.nanmin(needed[here]) / 1e9:.1f} of {most / 1e9:.1f} GB"
-                left.append(ExcludedValue(what=what, why=why, source=SOURCE))
+                excluded.append(ExcludedValue(what=what, why=why, source=SOURCE))
             else:
                 continue
             values.remove(value)
     if gone := int((~allowed).sum()):
-        left.append(
+        excluded.append(
             ExcludedValue(
                 what=f"{gone:,} of {count:,} configurations", why=f"not one that {fits.reason}", source=SOURCE
             )

@@ -33,69 +33,69 @@ ACCUMULATOR_BYTES = 4
 UNUSED = ("num_warps", "num_stages")
 
 
-def product(wanted: KernelRequest) -> SpaceDraft:
+def product(request: KernelRequest) -> SpaceDraft:
     """A matrix product of M, N and, if known, K, by the names of Triton-Ascend's tutorials."""
     draft = SpaceDraft()
     for side in "MNK":
-        size = wanted.sizes.get(side)
+        size = request.sizes.get(side)
         most = LARGEST_BLOCK if size is None else min(power_above(size, FRACTAL), LARGEST_BLOCK)
         draft.parameters[f"BLOCK_{side}"] = powers(FRACTAL, most)
         draft.constraints.append(
             rule(f"BLOCK_{side} % {FRACTAL} == 0", f"the cube multiplies blocks of {FRACTAL} a side", MMAD)
         )
-    blocks = f"(BLOCK_M * BLOCK_K + BLOCK_K * BLOCK_N) * {wanted.element_bytes:g}"
-    wanted.ask(
+    blocks = f"(BLOCK_M * BLOCK_K + BLOCK_K * BLOCK_N) * {request.element_bytes:g}"
+    request.ask(
         draft,
         Need("l0c_bytes", f"BLOCK_M * BLOCK_N * {ACCUMULATOR_BYTES}", "the sums in 32 bits fit L0C", CUBE),
         Need("l1_bytes", f"{_copies(draft)} * {blocks}", "the blocks of both operands fit L1", CUBE),
     )
     draft.parameters["BLOCK_TRESHHOLD"] = [4, 5, 6, 7, 8]
-    _grid(wanted, draft, "cube_cores")
+    _grid(request, draft, "cube_cores")
     return draft
 
 
-def row(wanted: KernelRequest) -> SpaceDraft:
+def row(request: KernelRequest) -> SpaceDraft:
     """Space of an operator along rows of N, such as a softmax or a norm, in the unified buffer."""
-    whole = power_above(wanted.sizes["N"], LEAST_ROW)
-    rows = power_above(wanted.sizes.get("M", MOST_ROWS), 1)
+    whole = power_above(request.sizes["N"], LEAST_ROW)
+    rows = power_above(request.sizes.get("M", MOST_ROWS), 1)
     draft = SpaceDraft()
     draft.parameters |= {
         "BLOCK_SIZE": powers(LEAST_ROW, min(whole, LONGEST_ROW)),
         "ROWS": powers(1, min(rows, MOST_ROWS)),
     }
-    _in_unified_buffer(wanted, draft, "BLOCK_SIZE * ROWS")
+    _in_unified_buffer(request, draft, "BLOCK_SIZE * ROWS")
     return draft
 
 
-def elementwise(wanted: KernelRequest) -> SpaceDraft:
+def elementwise(request: KernelRequest) -> SpaceDraft:
     """Space of an operator on each element, in blocks of the unified buffer."""
     draft = SpaceDraft()
     draft.parameters["BLOCK_SIZE"] = powers(
-        LEAST_ROW, min(power_above(wanted.sizes["N"], LEAST_ROW), LONGEST_ROW)
+        LEAST_ROW, min(power_above(request.sizes["N"], LEAST_ROW), LONGEST_ROW)
     )
-    _in_unified_buffer(wanted, draft, "BLOCK_SIZE")
+    _in_unified_buffer(request, draft, "BLOCK_SIZE")
     return draft
 
 
-def transposition(wanted: KernelRequest) -> SpaceDraft:
+def transposition(request: KernelRequest) -> SpaceDraft:
     """A matrix turned block by block in the unified buffer."""
     draft = SpaceDraft()
     for side in "MN":
-        most = min(power_above(wanted.sizes[side], FRACTAL), LARGEST_BLOCK)
+        most = min(power_above(request.sizes[side], FRACTAL), LARGEST_BLOCK)
         draft.parameters[f"BLOCK_{side}"] = powers(FRACTAL, most)
-    _in_unified_buffer(wanted, draft, "BLOCK_M * BLOCK_N")
+    _in_unified_buffer(request, draft, "BLOCK_M * BLOCK_N")
     return draft
 
 
-def attention(wanted: KernelRequest) -> SpaceDraft:
+def attention(request: KernelRequest) -> SpaceDraft:
     """Attention by blocks: S keys, heads of width D, Q queries where they are others."""
-    keys, width = wanted.sizes["S"], power_above(wanted.sizes["D"], FRACTAL)
+    keys, width = request.sizes["S"], power_above(request.sizes["D"], FRACTAL)
     draft = SpaceDraft()
-    for name, length in (("BLOCK_M", wanted.sizes.get("Q", keys)), ("BLOCK_N", keys)):
+    for name, length in (("BLOCK_M", request.sizes.get("Q", keys)), ("BLOCK_N", keys)):
         draft.parameters[name] = powers(FRACTAL, min(power_above(length, FRACTAL), 2 * LARGEST_BLOCK))
-    element = f"{wanted.element_bytes:g}"
-    halves = "" if wanted.device.joint else " / 2"  # two vector cores take half the rows each
-    wanted.ask(
+    element = f"{request.element_bytes:g}"
+    halves = "" if request.device.joint else " / 2"  # two vector cores take half the rows each
+    request.ask(
         draft,
         Need("l0c_bytes", f"BLOCK_M * BLOCK_N * {ACCUMULATOR_BYTES}", "the scores of a block fit L0C", CUBE),
         Need("l0c_bytes", f"BLOCK_M * {width} * {ACCUMULATOR_BYTES}", "the result of a block fits L0C", CUBE),
@@ -112,7 +112,7 @@ def attention(wanted: KernelRequest) -> SpaceDraft:
             VECTOR,
         ),
     )
-    _grid(wanted, draft, "cube_cores")
+    _grid(request, draft, "cube_cores")
     return draft
 
 
@@ -122,18 +122,18 @@ def _copies(draft: SpaceDraft) -> str:
     return "(1 + multibuffer)"
 
 
-def _in_unified_buffer(wanted: KernelRequest, draft: SpaceDraft, elements: str) -> None:
+def _in_unified_buffer(request: KernelRequest, draft: SpaceDraft, elements: str) -> None:
     """Require room in the unified buffer for blocks in and out, and for sums in 32 bits."""
-    used = f"{elements} * (2 * {_copies(draft)} * {wanted.element_bytes:g} + {ACCUMULATOR_BYTES})"
-    wanted.ask(draft, Need("ub_bytes", used, "blocks in and out and the sums fit the UB", VECTOR))
-    _grid(wanted, draft, "vector_cores")
+    used = f"{elements} * (2 * {_copies(draft)} * {request.element_bytes:g} + {ACCUMULATOR_BYTES})"
+    request.ask(draft, Need("ub_bytes", used, "blocks in and out and the sums fit the UB", VECTOR))
+    _grid(request, draft, "vector_cores")
 
 
-def _grid(wanted: KernelRequest, draft: SpaceDraft, cores: str) -> None:
+def _grid(request: KernelRequest, draft: SpaceDraft, cores: str) -> None:
     """Programs: at most one a core; and what is not set on these devices."""
-    most = wanted.device.get(cores, "compute_units")
+    most = request.device.get(cores, "compute_units")
     if most is None:
-        draft.skipped.append(f"values of grid: {cores} of {wanted.device.id} is not known")
+        draft.skipped.append(f"values of grid: {cores} of {request.device.id} is not known")
     else:
         draft.parameters["grid"] = sorted({max(1, int(most) // part) for part in (4, 2, 1)})
         draft.constraints.append(

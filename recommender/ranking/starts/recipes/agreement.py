@@ -74,18 +74,18 @@ def agreed_settings(weighed: Sequence[WeighedRecipe]) -> list[AgreedSetting]:
     return sorted(agreed, key=lambda item: (-item.share, plain_key(item.key), -item.value_share, item.value))
 
 
-def differences(recipe: Recipe, begun: Mapping[str, object]) -> dict[str, str]:
+def differences(recipe: Recipe, start_settings: Mapping[str, object]) -> dict[str, str]:
     """Settings that a recipe tunes and a start has otherwise or lacks, as the recipe writes them, by key.
 
     Args:
         recipe: The recipe.
-        begun: Values of the start by the plain names of their keys.
+        start_settings: Values of the start by the plain names of their keys.
     """
     found = {}
     for (_, plain), setting in _last_of_each(recipe.settings):
         if purpose(setting.key) is not Purpose.TUNING:
             continue
-        if plain not in begun or _as_in_recipes(begun[plain]) != setting.value.lower():
+        if plain not in start_settings or _as_in_recipes(start_settings[plain]) != setting.value.lower():
             found[setting.key] = "" if setting.value == "true" else setting.value
     return found
 

@@ -29,7 +29,7 @@ def fit(
     )  # fmt: skip
     question = replace(question, machine=replace(question.machine, count=int(str(told.get("tp", 1)))))
     current = {SPELT[program].get(key, key): value for key, value in told.items()}
-    return server_fit(question, current, program, asked=asked, most=most)
+    return server_fit(question, current, program, tokens=asked, most=most)
 
 
 CASES = list(
