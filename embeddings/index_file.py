@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kg.atomic_files import sha256_of, sync_folder, write_json
 from kg.errors import WorkspaceError
-from kg.whole_files import sha256_of, sync_folder, write_json
 
 if TYPE_CHECKING:
     from embeddings.vector_table import VectorTable

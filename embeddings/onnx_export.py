@@ -30,8 +30,8 @@ from embeddings.text_encoder import (
     encoder_folder,
     silent_runtime,
 )
+from kg.atomic_files import sha256_of
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
-from kg.whole_files import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

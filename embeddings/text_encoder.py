@@ -24,9 +24,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kg.atomic_files import sha256_of
 from kg.errors import MissingDependencyError, WorkspaceError
 from kg.nouns.values import digest
-from kg.whole_files import sha256_of
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from kg.atomic_files import sha256_of
 from kg.nouns.values import digest
-from kg.whole_files import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from kg.atomic_files import sync_folder, write_json
 from kg.errors import WorkspaceError
 from kg.nouns.values import load_json
-from kg.whole_files import sync_folder, write_json
 
 FORMAT = 2
 """Version of the workspace directory; another one is refused."""

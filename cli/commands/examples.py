@@ -10,8 +10,8 @@ import typer
 
 import data
 from cli.output import note, say, table
+from kg.atomic_files import write_bytes
 from kg.errors import InputError
-from kg.whole_files import write_bytes
 
 _FOLDER = "examples"
 

@@ -18,9 +18,9 @@ from urllib.request import Request
 
 from ingest.corpora.corpus import MAXIMUM_BYTES, Corpus
 from kg.archives import UnpackError, unpack_tar
+from kg.atomic_files import sha256_of
 from kg.errors import FetchError, InputError, WorkspaceError
 from kg.web import is_safe, send
-from kg.whole_files import sha256_of
 
 CHUNK = 1 << 18
 TIMEOUT_S = 30.0

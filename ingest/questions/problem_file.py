@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kg.atomic_files import read_start
 from kg.errors import CaseFormatError, Fault, InputError
-from kg.whole_files import read_start
 
 MAXIMUM_FILE_BYTES = 1_000_000
 """A question is small; a larger file is something else."""

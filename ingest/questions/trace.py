@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ingest.questions.launches.launch_facts import LaunchFacts
+from kg.atomic_files import read_text
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.situation import FactOrigin
 from kg.nouns.values import load_json
-from kg.whole_files import read_text
 
 MOST_BYTES = 256 << 20
 """Larger files are no trace that a question needs; a choice."""

@@ -13,6 +13,7 @@ from ingest.questions.launches.launch import LaunchForm, read_launch, read_launc
 from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.launches.variables import visible_devices
 from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited
+from kg.atomic_files import write_text
 from kg.errors import InputError
 from kg.nouns.gain import factor_text
 from kg.nouns.setting import SettingPlace
@@ -21,7 +22,6 @@ from kg.terms.dialects import spelling_in
 from kg.terms.meanings import divides
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
-from kg.whole_files import write_text
 from recommender.ranking.paste import field_lines, flag_objects, value_words
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.starts.drafting import DRAFT_MODEL, DRAFTS

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import data
+from kg.atomic_files import write_text
 from kg.errors import InputError
 from kg.nouns.gain import NORMAL_90
-from kg.whole_files import write_text
 from recommender.cost_model.facts.physics import physics_of
 
 Floats = NDArray[np.float64]

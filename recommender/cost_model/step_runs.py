@@ -14,8 +14,8 @@ from io import StringIO
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from kg.atomic_files import read_text
 from kg.errors import CaseFormatError, Fault, InputError, TuningError
-from kg.whole_files import read_text
 from recommender.cost_model.anchors import UNANCHORED, MeasuredStep, shipped_anchors
 from recommender.cost_model.estimate import class_spread, estimate_question, step_key
 from recommender.cost_model.operators.kinds import shipped

@@ -13,11 +13,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kg.atomic_files import read_text
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.entities import Status
 from kg.nouns.values import load_json
 from kg.terms.units import unit
-from kg.whole_files import read_text
 from recommender.experiment.design import CONTROL
 from recommender.experiment.samples import Sample
 from recommender.experiment.schemes import Scheme, scheme_of

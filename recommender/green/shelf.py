@@ -17,8 +17,8 @@ from ingest.files.times import zone_of
 from ingest.formats.intensity.registry import read_intensity
 from ingest.formats.intensity.table import IntensityTable
 from kg.archives import arrays
+from kg.atomic_files import write_bytes
 from kg.errors import InputError, WorkspaceError
-from kg.whole_files import write_bytes
 from recommender.green.coefficients import Coefficients, NeighbourRegion, shipped
 from recommender.green.forecast import learn
 from recommender.green.history import LEAST_HISTORY, SLOT_S, IntensityHistory

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kg import whole_files
+from kg import atomic_files
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
 from recommender.report.page import page
 
@@ -72,7 +72,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     if path.is_dir():
         raise InputError(f"{path}: is a folder", hint="name the file to write, such as report.html")
     try:
-        whole_files.write_bytes(path, content)
+        atomic_files.write_bytes(path, content)
     except OSError as fault:
         raise InputError(
             f"{path}: cannot be written ({fault.strerror or fault})", hint="name another place"

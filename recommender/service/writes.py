@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 from fastapi import FastAPI, Query, Request, Response
 
+from kg.atomic_files import sha256_of
 from kg.errors import InputError
 from kg.nouns.values import Settings
-from kg.whole_files import sha256_of
 from recommender.experiment.recording import recorded
 from recommender.service import openapi, reply
 from recommender.service.access import read_body

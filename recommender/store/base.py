@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Self
 
+from kg.atomic_files import write_json
 from kg.errors import WorkspaceError
 from kg.nouns.values import load_json
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import newest, share
-from kg.whole_files import write_json
 from recommender.files import DIGEST, digest_of
 
 if TYPE_CHECKING:

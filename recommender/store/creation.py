@@ -14,9 +14,9 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import data
 from embeddings.text_encoder import DEFAULT_MODEL, OnnxTextEncoder
+from kg.atomic_files import write_bytes
 from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
-from kg.whole_files import write_bytes
 from recommender.files import FORMAT, PINNED, WorkspaceFiles
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.base import Base

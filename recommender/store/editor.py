@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from ingest.door.gain_limits import highest_gain
 from ingest.knowledge.cross_references import CLASSES, check_knowledge, with_symmetric_conflicts
 from ingest.knowledge.files import read_knowledge
+from kg.atomic_files import read_text
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.effects import Effect
 from kg.nouns.knowledge import Strategy
@@ -18,7 +19,6 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of, from_graph, to_triples
 from kg.triples.validation import validate
 from kg.triples.vocabulary import TG
-from kg.whole_files import read_text
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.store.evolution_step import revert, take_step
 from recommender.store.ingestion import BATCH_SECONDS, ingest_files

@@ -18,8 +18,8 @@ from embeddings.text_encoder import (
     TextEncoder,
     encoder_folder,
 )
+from kg.atomic_files import sha256_of
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
-from kg.whole_files import sha256_of
 from tests.hashing_encoder import HashingEncoder
 
 TEXTS = [

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kg.atomic_files import read_start
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
 from kg.terms.meanings import size_of
-from kg.whole_files import read_start
 
 MAXIMUM_BYTES = 1_000_000
 """A script, a configuration or a table of devices is small; a larger file is something else."""

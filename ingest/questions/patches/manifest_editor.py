@@ -16,7 +16,7 @@ from ingest.questions.launches.launch import place_of_text
 from ingest.questions.launches.manifests import Container, containers, variables_of
 from ingest.questions.launches.script import UNKNOWN, readable
 from ingest.questions.launches.shell import read_script
-from ingest.questions.patches.held_editor import LaunchEditor, script_editor
+from ingest.questions.patches.nested_editor import LaunchEditor, script_editor
 from ingest.questions.patches.regions import Region, difference, scalar_region
 from ingest.questions.patches.shell_editor import ELSEWHERE, SettingEdit
 from ingest.questions.patches.yaml_items import (

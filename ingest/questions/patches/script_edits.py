@@ -12,8 +12,8 @@ from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.program import known_programs
 from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.patches.call_editor import CallEditor
-from ingest.questions.patches.held_editor import HeldEditor, LaunchEditor, script_editor
 from ingest.questions.patches.manifest_editor import BlockLaunch, ContainerLaunch, is_yaml, scalars
+from ingest.questions.patches.nested_editor import LaunchEditor, NestedEditor, script_editor
 from ingest.questions.patches.setting_file import SettingFile
 from ingest.questions.patches.shell_editor import NEW_LINE, SettingEdit, names_of
 from kg.errors import InputError
@@ -233,7 +233,7 @@ def _editor(text: str, number: int) -> LaunchEditor:
     launch = read_launches(text, "")[number]
     match launch.form:
         case LaunchForm.MANIFEST:
-            return HeldEditor(text, lambda one: ContainerLaunch(one, launch.path))
+            return NestedEditor(text, lambda one: ContainerLaunch(one, launch.path))
         case LaunchForm.CALL:
             return CallEditor(text, launch.path[0])
         case LaunchForm.SCRIPT:
@@ -257,4 +257,4 @@ def _script(text: str, launch: Launch) -> LaunchEditor:
     inner = read_launches(node.text, "") if node is not None and node.style in {"|", ">"} else ()
     if place >= len(inner):
         raise InputError("the launch stands in YAML that is read and not written", hint=_COPIED)
-    return HeldEditor(text, lambda one: BlockLaunch(one, start, inner[place].path))
+    return NestedEditor(text, lambda one: BlockLaunch(one, start, inner[place].path))

@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ingest.questions.launches.running import running_settings
+from kg.atomic_files import write_text
 from kg.errors import InputError
 from kg.terms.purposes import plain_key
-from kg.whole_files import write_text
 from recommender.answers.deploying.commands import (
     MODEL,
     NIXL_HOST,

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kg.atomic_files import read_text
 from kg.errors import CaseFormatError, Fault
-from kg.whole_files import read_text
 from recommender.cost_model.operators.collective import OPERATIONS
 from recommender.cost_model.operators.kinds import KINDS, OperatorKind
 

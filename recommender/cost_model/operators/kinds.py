@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 import data
 from kg.archives import arrays
+from kg.atomic_files import write_bytes
 from kg.errors import InputError
-from kg.whole_files import write_bytes
 from recommender.cost_model.anchors import STEPS_FILE, UNANCHORED, Anchors, shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS, physics_of

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import IO, Self
 from urllib.parse import quote
 
+from kg.atomic_files import write_json
 from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.values import load_json
-from kg.whole_files import write_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import data
 from ingest.files.content import ContentError
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
+from kg.atomic_files import read_start
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.values import Settings
-from kg.whole_files import read_start
 from recommender.space.space_file import read_space
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from kg.atomic_files import write_text
 from kg.nouns.knowledge import Level
 from kg.terms.metrics import METRICS
 from kg.terms.phases import PHASES
 from kg.triples import nodes
 from kg.triples.iris import name_of
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
-from kg.whole_files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kg.atomic_files import read_start, read_text, sync_folder, write_bytes, write_json, write_text
 from kg.errors import InputError
-from kg.whole_files import read_start, read_text, sync_folder, write_bytes, write_json, write_text
 
 
 def test_a_file_is_replaced(tmp_path: Path) -> None:

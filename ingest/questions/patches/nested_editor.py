@@ -59,7 +59,7 @@ class LaunchHolder(Protocol):
         """The text with a variable of what holds the launch, and why not; None: the script has it to do."""
 
 
-class HeldEditor:
+class NestedEditor:
     """Edits a launch that is held in another text."""
 
     def __init__(self, text: str, read: Callable[[str], LaunchHolder]) -> None:
@@ -149,5 +149,5 @@ def script_editor(text: str, path: Sequence[int], joint: str = "") -> LaunchEdit
         joint: What stands before words that are added; by default what goes with the lines of the text.
     """
     if len(path) > 1:
-        return HeldEditor(text, lambda one: QuotedLaunch(one, path))
+        return NestedEditor(text, lambda one: QuotedLaunch(one, path))
     return ShellEditor(text, path[0], joint or (NEW_LINE if "\n" in text.strip() else " "))
