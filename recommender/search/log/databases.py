@@ -9,8 +9,8 @@ import fcntl
 import os
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,10 @@ from kg.nouns.values import digest
 SERVERS = ("postgresql", "postgres")
 """Schemes of databases that many machines share."""
 _TABLES = (
-    "studies",
-    "trials",
-    "trial_params",
-    "trial_values",
-    "trial_user_attributes",
-    "study_user_attributes",
-)
+    "studies", "study_directions", "study_user_attributes", "study_system_attributes", "trials",
+    "trial_params", "trial_values", "trial_user_attributes", "trial_system_attributes", "version_info",
+    "alembic_version",
+)  # fmt: skip
 """Tables that Optuna would recreate, empty, where they are lost."""
 _HIDDEN = "***"
 _USER = re.compile(r"(://[^/?#:@]*):(.{0,2000})@")
@@ -132,27 +129,26 @@ def open_database(storage: str, *, create: bool) -> Any:
             hint="signs such as @ : / % in a password are written as %40 %3A %2F %25",
         ) from None
     try:
-        there = sql.inspect(engine)
-        is_made = there.has_table("alembic_version")  # the last that Optuna makes
-        if lost := [name for name in _TABLES if is_made and not there.has_table(name)]:
-            raise WorkspaceError(
-                f"{hide_password(storage)} has lost the table {lost[0]}",
-                hint="restore the database; nothing is created in its place",
-            )
-        if not create and not there.has_table("studies"):
-            raise InputError(
-                f"no search at {hide_password(storage)}", hint="begin one: tunegraph search run FILE"
-            )
-    finally:
-        engine.dispose()
-    try:
-        tables = optuna.storages.RDBStorage(address, engine_kwargs=options)
+        with _turn(engine, storage, "tunegraph tables") if _missing(engine) else nullcontext():
+            if missing := _missing(engine):  # which nobody is making now
+                if _holds_studies(engine, missing):
+                    raise WorkspaceError(
+                        f"{hide_password(storage)} has lost the table {missing[0]}",
+                        hint="restore the database; nothing is created in its place",
+                    )
+                if not create:
+                    raise InputError(
+                        f"no search at {hide_password(storage)}", hint="begin one: tunegraph search run FILE"
+                    )
+            tables = optuna.storages.RDBStorage(address, engine_kwargs=options)
     except RuntimeError as fault:
         place, version = hide_password(storage), optuna.__version__
         raise WorkspaceError(
             f"{place} is of another version of Optuna than {version}, which is here",
             hint="one version on all machines; or, with nobody at work: optuna storage upgrade --storage URL",
         ) from fault
+    finally:
+        engine.dispose()
     return optuna.storages.get_storage(tables)  # reads each ended trial once
 
 
@@ -198,16 +194,46 @@ def refusal(fault: Exception, storage: str) -> TuningError:
     return WorkspaceError(f"{hide_password(storage)}: {text}", hint=hint)
 
 
+def _missing(engine: Any) -> list[str]:
+    """Tables of Optuna that are not there."""
+    import sqlalchemy as sql
+
+    there = sql.inspect(engine).get_table_names()
+    return [name for name in _TABLES if name not in there]
+
+
+def _holds_studies(engine: Any, missing: Sequence[str]) -> bool:
+    """Whether tables are missing that were there: Optuna makes the last before it keeps the first study."""
+    import sqlalchemy as sql
+
+    if "alembic_version" not in missing or "studies" in missing:
+        return "alembic_version" not in missing
+    with engine.connect() as connection:
+        return connection.execute(sql.text("SELECT 1 FROM studies LIMIT 1")).first() is not None
+
+
 @contextmanager
 def exclusive(backend: Any, storage: str, study: str) -> Iterator[None]:
     """Keep all other workers of a study from choosing, wherever they run, until the end of the block.
 
-    PostgreSQL: an advisory lock of a transaction, which ends with the connection. SQLite: a lock of the
-    kernel on the folder, since a lock on the file would undo SQLite's own.
-
     Raises:
         ConnectionError: A transaction was to begin after the turn was lost, because the server went away or
             this process was stopped for longer than ``ALONE_S``: nothing is written without the turn.
+    """
+    engine = getattr(getattr(backend, "_backend", backend), "engine", None)  # below Optuna's cache
+    with (
+        _turn(engine, storage, "tunegraph search", study) as turn,
+        nullcontext() if turn is None else _watched(engine, turn),
+    ):
+        yield
+
+
+@contextmanager
+def _turn(engine: Any, storage: str, *subject: str) -> Iterator[Any]:
+    """Keep all others from a subject until the end of the block.
+
+    PostgreSQL: an advisory lock of a transaction, which is given and ends with the connection. SQLite: a
+    lock of the kernel on the folder, since a lock on the file would undo SQLite's own.
     """
     import sqlalchemy as sql
 
@@ -216,18 +242,16 @@ def exclusive(backend: Any, storage: str, study: str) -> Iterator[None]:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+            yield None
         finally:
             os.close(descriptor)
         return
-    key = int(digest("tunegraph search", study)[:15], 16)
-    tables = getattr(backend, "_backend", backend)  # below Optuna's cache
-    with tables.engine.begin() as connection:
+    key = int(digest(*subject)[:15], 16)
+    with engine.begin() as connection:
         connection.execute(sql.text(f"SET LOCAL lock_timeout = '{ALONE_S}s'"))
         connection.execute(sql.text(f"SET LOCAL idle_in_transaction_session_timeout = '{ALONE_S}s'"))
         connection.execute(sql.text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
-        with _watched(tables.engine, connection):
-            yield
+        yield connection
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from optuna.study import StudyDirection
 
 from kg.errors import InputError, WorkspaceError
 from recommender.search.log.databases import (
@@ -152,11 +153,12 @@ def test_one_worker_at_a_time_chooses_in_sqlite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["studies", "trials", "trial_values", "trial_params", "study_user_attributes"]
+    "table",
+    ["studies", "trials", "trial_values", "trial_params", "study_directions", "alembic_version"],
 )
 def test_a_lost_table_is_refused_and_not_made(table: str, tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'search.db'}"
-    open_database(address, create=True)
+    open_database(address, create=True).create_new_study([StudyDirection.MINIMIZE], "kept")
     open_database(address, create=False)
     with closing(sqlite3.connect(tmp_path / "search.db")) as opened:
         opened.execute(f"DROP TABLE {table}")
