@@ -167,17 +167,18 @@ class IndexFile:
 
     def verify(self, table: VectorTable) -> list[str]:
         """List the faults of the files on disk, checksum included; empty if they are intact or absent."""
-        if not (self.folder / "manifest.json").exists():
-            return []
         manifest = self._read_manifest()
-        if manifest is not None and not (self.folder / manifest.file).is_file():
-            manifest = self._read_manifest()  # a writer has just put another in its place
         if manifest is None:
-            return [f"{self.folder / 'manifest.json'} is not readable"]
+            path = self.folder / "manifest.json"
+            return [f"{path} is not readable"] if path.exists() else []
         path = self.folder / manifest.file
-        if not path.is_file():
+        try:
+            checksum = sha256_of(path)
+        except (FileNotFoundError, IsADirectoryError):
+            if self._read_manifest() != manifest:  # a writer has just put another in its place
+                return self.verify(table)
             return [f"{path} is missing"]
-        if sha256_of(path) != manifest.sha256:
+        if checksum != manifest.sha256:
             return [f"{path} is not as it was written: checksums differ"]
         if not _belongs(manifest, table):
             return [f"{path} was made from other vectors than those of the table"]

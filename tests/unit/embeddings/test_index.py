@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from embeddings import index_file as building
 from embeddings.index import UNINDEXED_ROWS, ProblemIndex
+from kg.atomic_files import sha256_of
 from kg.errors import IndexMismatchError, WorkspaceError
 from kg.rows.trials_file import open_file
 
@@ -144,6 +145,21 @@ def test_a_damaged_index_is_found_and_mended(built: ProblemIndex, tmp_path: Path
     assert fresh.verify() == []
     assert opened(tmp_path).search(asked, 9).keys.tolist() == nearest(vectors(ROWS), asked, 9)
     assert built.search(asked, 9).keys.tolist() == nearest(vectors(ROWS), asked, 9)
+
+
+def test_an_index_that_a_writer_replaces_while_it_is_read_is_no_fault(
+    built: ProblemIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = opened(tmp_path, read_only=True)
+
+    def late(path: Path) -> str:
+        monkeypatch.setattr(building, "sha256_of", sha256_of)
+        add(built, 2, ROWS + 1, vectors(ROWS, seed=1))
+        assert built.catch_up()
+        return sha256_of(path)
+
+    monkeypatch.setattr(building, "sha256_of", late)
+    assert reader.verify() == []
 
 
 def test_an_index_left_half_written_does_no_harm(built: ProblemIndex, tmp_path: Path) -> None:

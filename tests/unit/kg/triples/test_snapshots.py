@@ -1,5 +1,6 @@
 """Snapshots: readers see what was published, whole, and are not pruned away."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import WorkspaceError
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.snapshots import KEPT, newest, open_newest, publish
+from kg.triples.snapshots import KEPT, newest, open_newest, publish, share
 
 S, P = NamedNode("http://example.org/s"), NamedNode("http://example.org/p")
 
@@ -52,6 +53,18 @@ def test_old_ones_go_but_not_one_that_is_open(live: OxigraphStore, tmp_path: Pat
     publish(live, tmp_path)
     assert numbers(tmp_path) == [5, 6, 7]
     assert len(numbers(tmp_path)) == KEPT
+
+
+def test_a_copy_of_a_snapshot_is_whole_without_it(live: OxigraphStore, tmp_path: Path) -> None:
+    live.extend([Triple(S, P, Literal(number)) for number in range(100)])
+    publish(live, tmp_path)
+    folder = newest(tmp_path)
+    assert folder is not None
+    with open_newest(tmp_path):
+        share(folder, tmp_path / "copy")
+    shutil.rmtree(folder)
+    with OxigraphStore(tmp_path / "copy", read_only=True) as copy:
+        assert set(copy.triples()) == set(live.triples())
 
 
 def test_what_a_killed_writer_left_is_no_snapshot(live: OxigraphStore, tmp_path: Path) -> None:
