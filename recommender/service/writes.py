@@ -20,6 +20,7 @@ from kg.atomic_files import sha256_of
 from kg.errors import InputError
 from kg.nouns.values import Settings
 from recommender.experiment.recording import recorded
+from recommender.files import WorkspaceFiles
 from recommender.service import openapi, reply
 from recommender.service.access import read_body
 from recommender.service.problem_details import RefusedError
@@ -91,8 +92,9 @@ class WriteQueue:
         key = request.headers.get("idempotency-key")
         if key is not None and key.strip('"').lower() != digest:
             raise RefusedError(422, "the Idempotency-Key is not the SHA-256 of this body", "sha256sum FILE")
-        place = self._path.stat().st_ino  # a restore puts another folder there
-        name = sha256(f"{place} {request.url.path}?{request.url.query}\n{digest}".encode()).hexdigest()
+        kept = WorkspaceFiles(self._path).manifest.stat()  # which a restore writes anew
+        place = f"{kept.st_ino} {kept.st_mtime_ns} {request.url.path}?{request.url.query}"
+        name = sha256(f"{place}\n{digest}".encode()).hexdigest()
         if name in self._replies:
             return self._replies[name]
         if name in self._begun:

@@ -15,6 +15,7 @@ import pytest
 from kg.errors import InputError
 from recommender.service.access import Access
 from recommender.service.app import TuningService
+from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
 from tests.samples.toy_cases import case_line
 from tests.unit.recommender.service.conftest import TOKEN, running
@@ -79,6 +80,9 @@ def send(client: httpx.Client, body: bytes, name: str = "a.jsonl", **headers: st
 
 
 def test_a_file_of_cases_comes_in_once(client: httpx.Client, path: Path) -> None:
+    before = path.parent / "before"
+    with Workspace.open(path, cache=path.parent) as workspace:
+        workspace.upkeep.backup(before)
     body = case(2) + case(3)
     key = {"Idempotency-Key": sha256(body).hexdigest()}
     first = send(client, body, **key)
@@ -91,6 +95,10 @@ def test_a_file_of_cases_comes_in_once(client: httpx.Client, path: Path) -> None
     other = send(client, case(4), **key)
     assert (other.status_code, rows(path)) == (422, 3)
     assert "is not the SHA-256" in other.json()["detail"]
+    UpkeepDesk.restore(path, before)
+    assert rows(path) == 1
+    again = send(client, body, **key)
+    assert (again.json()["rows_new"], rows(path)) == (2, 3), "no reply from before the restore"
 
 
 @pytest.mark.long
