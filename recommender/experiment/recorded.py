@@ -21,6 +21,7 @@ from kg.terms.units import unit
 from recommender.experiment.design import CONTROL
 from recommender.experiment.samples import Sample
 from recommender.experiment.schemes import Scheme, scheme_of
+from recommender.measuring.user_patterns import SlowPatternError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,11 +129,11 @@ def read_logs(control: Path, treatment: Path, readings: Sequence[OutputReading])
     """
     found = []
     for arm, path in ((CONTROL, control), ("treatment", treatment)):
-        values = [
-            value
-            for line in read_text(path, MOST_BYTES).splitlines()
-            if (value := _in_line(line, readings[0]))
-        ]
+        try:
+            lines = read_text(path, MOST_BYTES).splitlines()
+            values = [value for value in readings[0].read_lines(lines) if value]
+        except SlowPatternError as fault:
+            raise InputError(f"{path}: {fault}") from None
         if not values:
             where = readings[0].pattern or readings[0].path
             raise InputError(f"{path}: no line has {readings[0].metric} at {where!r}")
@@ -293,15 +294,6 @@ def _wide(columns: Mapping[str, str], control: str, treatment: str) -> list[tupl
     if one is None or other is None or one == other:
         return None
     return [(one, one), (other, other)]
-
-
-def _in_line(line: str, reading: OutputReading) -> float | None:
-    from recommender.measuring.readings import ReadingError
-
-    try:
-        return reading.read(line)
-    except ReadingError:
-        return None
 
 
 def _csv_rows(text: str) -> list[dict[str, object]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kg.errors import InputError
@@ -12,6 +14,7 @@ from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Better, Objective
 from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension, unit
+from recommender.measuring.user_patterns import SlowPatternError, first_and_last
 
 _EXAMPLES = {
     Dimension.TIME: "s",
@@ -98,7 +101,22 @@ class OutputReading(JsonNoun):
         Raises:
             ReadingError: It is not there, or it is no finite number.
         """
-        raw = self._by_pattern(text) if self.pattern else self._by_path(text)
+        return self._number(self._by_pattern(text) if self.pattern else self._by_path(text))
+
+    def read_lines(self, lines: Sequence[str]) -> list[float]:
+        """The metric in SI of each line that has it.
+
+        Raises:
+            SlowPatternError: The pattern takes too long.
+        """
+        found: list[float] = []
+        matched = first_and_last(self.pattern, lines) if self.pattern else [None] * len(lines)
+        for line, match in zip(lines, matched, strict=True):
+            with suppress(ReadingError):
+                found.append(self._number(match and match[1] if self.pattern else self._by_path(line)))
+        return found
+
+    def _number(self, raw: object) -> float:
         if isinstance(raw, bool) or not isinstance(raw, int | float | str):
             raise ReadingError(f"{self.metric}: {self.path} is {json.dumps(raw)[:40]}, which is no number")
         try:
@@ -110,10 +128,13 @@ class OutputReading(JsonNoun):
         return value if self.unit is None else unit(self.unit).to_si(value)
 
     def _by_pattern(self, text: str) -> object:
-        *_, last = (None, *re.finditer(self.pattern, text, re.MULTILINE))
-        if last is None:
+        try:
+            [found] = first_and_last(self.pattern, [text])
+        except SlowPatternError as fault:
+            raise ReadingError(f"{self.metric}: {fault}") from None
+        if found is None:
             raise ReadingError(f"printed no {self.metric} (nothing matches {self.pattern!r}){_printed(text)}")
-        return last.group(1)
+        return found[1]
 
     def _by_path(self, text: str) -> object:
         found = _last_object(text)

@@ -24,7 +24,7 @@ from recommender.tune.load import Load, LoadKind
 from recommender.tune.load_client import LoadClient
 from recommender.tune.machines import machine_name
 from recommender.tune.serving_evaluator import ServingEvaluator, serving_objective
-from recommender.tune.training_run import TrainingEvaluator, own_pattern, training_objective
+from recommender.tune.training_run import TrainingEvaluator, check_own_pattern, training_objective
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -125,7 +125,7 @@ class TuneRequest(JsonNoun):
         for name, count in {**counts, "--steps": self.steps}.items():
             if count < 1:
                 raise InputError(f"{name} {count}: 1 or more")
-        own_pattern(self.line)
+        check_own_pattern(self.line)
         if self.ready:
             Address.of(self.ready)
         names = [machine_name(text) for text in self.machines]

@@ -21,6 +21,7 @@ from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from kg.terms.units import Dimension, unit
 from recommender.measuring.outcome import CancelledError
+from recommender.measuring.user_patterns import SlowPatternError, first_and_last
 from recommender.tune.candidates import samples_factor
 from recommender.tune.engine_process import StartError, telling_line
 from recommender.tune.tune_result import TuneObjective, TuneResult
@@ -66,7 +67,7 @@ class _Course:
     """The contents of a log so far; ``samples`` of a step, over those of the script's own."""
 
     warmup: int
-    own: re.Pattern[str] | None
+    own: str
     samples: float = 1.0
     seen: dict[int, float | None] = field(default_factory=dict)
     times: dict[int, float] = field(default_factory=dict)
@@ -78,16 +79,16 @@ class _Course:
         before = len(self.seen)
         for line in lines:
             self._read(line)
+        for found in first_and_last(self.own, lines) if self.own else ():
+            with suppress(ValueError):  # a line that is alike
+                self.own_values += [float((found[0] or "").rstrip(","))] if found else []
         if len(self.seen) > before:
             self.times[next(reversed(self.seen))] = at
 
     def _read(self, line: str) -> None:
-        if (found := _LOSS.search(line)) is not None:
-            self.loss = float(found[1])
-        if self.own is not None:
-            if (value := self.own.search(line)) is not None:
-                with suppress(ValueError):  # a line that is alike
-                    self.own_values.append(float(value[1].rstrip(",")))
+        if (loss := _LOSS.search(line)) is not None:
+            self.loss = float(loss[1])
+        if self.own:
             return
         step = _BAR.search(line) or _STEP.search(line)
         if step is None or int(step[1]) in self.seen:
@@ -99,7 +100,7 @@ class _Course:
     @property
     def count(self) -> int:
         """Steps that count."""
-        if self.own is not None:
+        if self.own:
             return max(0, len(self.own_values) - self.warmup)
         steps = sorted(self.seen)
         return max(0, steps[-1] - steps[0] - self.warmup) if steps else 0
@@ -107,7 +108,7 @@ class _Course:
     @property
     def value(self) -> float | None:
         """Mean of the steps that count, their time or the number of the user's own line; None while open."""
-        if self.own is not None:
+        if self.own:
             return statistics.fmean(self.own_values[self.warmup :]) if self.count else None
         if not self.count:
             return None
@@ -121,8 +122,8 @@ class _Course:
         return span_s / (timed[-1] - timed[0]) / self.samples if span_s >= _SPAN_S else None
 
 
-def own_pattern(line: str) -> re.Pattern[str] | None:
-    """The user's own expression of a line; None for none.
+def check_own_pattern(line: str) -> None:
+    """Refuse a user's own expression of a line.
 
     Raises:
         InputError: It is none, or does not have one group.
@@ -133,7 +134,6 @@ def own_pattern(line: str) -> re.Pattern[str] | None:
         raise InputError(f"--line {line!r}: {fault}") from None
     if line and pattern.groups != 1:
         raise InputError(f"--line {line!r}: it needs one group", hint=r"such as 'tokens/s: (\S+)'")
-    return pattern if line else None
 
 
 def training_objective(line: str, better: Better) -> TuneObjective:
@@ -210,7 +210,7 @@ class TrainingEvaluator:
             StartError: It ended or fell silent before enough steps.
             CancelledError: ``cancel`` was set.
         """
-        course = _Course(warmup=self.warmup, own=own_pattern(self.line), samples=samples)
+        course = _Course(warmup=self.warmup, own=self.line, samples=samples)
         began = heard = time.monotonic()
         first_s, rest = 0.0, ""
         with process.log.open(encoding="utf-8", errors="replace") as stream:
@@ -219,7 +219,10 @@ class TrainingEvaluator:
                 *lines, rest = re.split(r"[\r\n]", rest + stream.read())
                 if lines:
                     heard = now
-                    course.read(lines, os.fstat(stream.fileno()).st_mtime)  # however late we are to read it
+                    try:
+                        course.read(lines, os.fstat(stream.fileno()).st_mtime)  # however late we read it
+                    except SlowPatternError as fault:
+                        raise StartError(f"--line {fault}") from None
                     first_s = first_s or (now - began if course.seen or course.own_values else 0.0)
                 if course.loss is not None and not math.isfinite(course.loss):
                     raise StartError(f"its loss is {course.loss}")

@@ -17,7 +17,7 @@ from kg.errors import InputError
 from kg.nouns.entities import Better, Status
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.launch_script import LaunchScript
-from recommender.tune.training_run import TrainingEvaluator, _Course, own_pattern
+from recommender.tune.training_run import TrainingEvaluator, _Course, check_own_pattern
 from recommender.tune.tune_result import TuneResult, TuneStart
 
 TRAINER = """
@@ -155,4 +155,4 @@ def test_runs_that_give_no_number(tmp_path: Path, style: str, says: str) -> None
 def test_a_line_needs_one_group() -> None:
     for line in ("loss", "(a)(b)", "("):
         with pytest.raises(InputError, match="--line"):
-            own_pattern(line)
+            check_own_pattern(line)
