@@ -4,13 +4,14 @@
 most ``--most`` of them at random. A module's tests are its mirror ``tests/unit/<folder>/test_<module>.py``
 (without one, those of its users) and the property and contract tests that import it; tests marked long are
 left out. A mutant swaps an operator, negates a condition, drops a call, a ``not``, a sign or a refusal, or
-changes a number; wording stays. It runs on a copy of the tree, and one that hangs counts as seen. Exit code 1
-where mutants survive.
+changes a number; wording stays. It runs on a copy of the tree, and one that hangs counts as seen; tests
+that saw one are run at the end without it. Exit code 1 where mutants survive.
 mutmut 2 cannot parse ``match``, and mutmut 3 runs the whole suite before the first mutant.
 """
 
 import argparse
 import ast
+import os
 import random
 import re
 import shutil
@@ -19,9 +20,11 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from os.path import commonpath
 from pathlib import Path
+from queue import SimpleQueue
 
 from tools.source_tree import PACKAGES, ROOT
 
@@ -154,14 +157,20 @@ def _importing(module: str, tree: Path, places: str) -> list[Path]:
     return [path for path in files if imports.search(path.read_text(encoding="utf-8"))]
 
 
-def seen(tree: Path, tests: Sequence[str], limit_s: float = LONGEST_S) -> bool:
-    """True if tests fail, or hang, on the tree as it stands."""
+def seen(tree: Path, tests: Sequence[str], limit_s: float = LONGEST_S) -> str:
+    """The first test that fails on the tree as it stands, ``hung`` where they take too long; else empty."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not long", "-p", "no:cacheprovider", *tests]
+    variables = {**os.environ, "PYTHONPATH": str(tree)}  # for processes that tests start elsewhere
     try:
-        done = subprocess.run(command, cwd=tree, capture_output=True, timeout=limit_s, check=False)
+        done = subprocess.run(
+            command, cwd=tree, env=variables, capture_output=True, text=True, timeout=limit_s, check=False
+        )
     except subprocess.TimeoutExpired:
-        return True
-    return done.returncode not in {0, 5}  # 5: every test is marked long
+        return "hung"
+    if done.returncode in {0, 5}:  # 5: every test is marked long
+        return ""
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return failed[1] if failed else tests[0]
 
 
 def main() -> None:
@@ -170,6 +179,8 @@ def main() -> None:
     parser.add_argument("--since", default="main", help="commit or branch that lines are compared with")
     parser.add_argument("--most", type=int, default=60, help="mutants at most, at random beyond")
     parser.add_argument("--seed", type=int, default=0, help="of the choice")
+    parser.add_argument("--longest", type=float, default=LONGEST_S, help="seconds of tests that are not hung")
+    parser.add_argument("--workers", type=int, default=1, help="at a time")
     parser.add_argument("--under", nargs="*", help="folders and files whose lines are all taken instead")
     given = parser.parse_args()
     places = [ROOT / name for name in given.under or ()]
@@ -183,24 +194,35 @@ def main() -> None:
         for text, line in mutants((ROOT / path).read_text(encoding="utf-8")).items()
         if lines is None or line in lines
     ]
-    survivors = 0
-    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
-        tree = Path(scratch, "tree")
-        shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", ".venv", "build", "__pycache__"))
-        for path, line, text in random.Random(given.seed).sample(pairs, min(given.most, len(pairs))):
-            original = (tree / path).read_text(encoding="utf-8")
-            tests = mirrored_tests(path, tree)
-            (tree / path).write_text(text, encoding="utf-8")
-            if not tests or not seen(tree, tests):
-                survivors += 1
-                changed = set(text.splitlines()) - set(original.splitlines())
-                print(
-                    f"{path}:{line}: {' '.join(changed) or 'a line dropped'}{'' if tests else '  (no tests)'}"
-                )
-            (tree / path).write_text(original, encoding="utf-8")
-    print(
-        f"{survivors} of {min(given.most, len(pairs))} mutants survive (of {len(pairs)}, seed {given.seed})"
-    )
+    drawn = random.Random(given.seed).sample(pairs, min(given.most, len(pairs)))
+    trees: SimpleQueue[Path] = SimpleQueue()
+    said: list[str] = []
+
+    def judge(path: str, line: int, text: str) -> str:
+        tree = trees.get()
+        original = (tree / path).read_text(encoding="utf-8")
+        tests = mirrored_tests(path, tree)
+        (tree / path).write_text(text, encoding="utf-8")
+        by = seen(tree, tests, given.longest) if tests else ""
+        (tree / path).write_text(original, encoding="utf-8")
+        trees.put(tree)
+        changed = " ".join(set(text.splitlines()) - set(original.splitlines())) or "a line dropped"
+        what = f"seen by {by}" if by else "SURVIVES" if tests else "SURVIVES (no tests)"
+        said.append(by)
+        print(f"{len(said)}. {path}:{line}: {what}: {' '.join(changed.split())}", flush=True)
+        return by
+
+    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch, ThreadPoolExecutor(given.workers) as pool:
+        ignored = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__")
+        for number in range(given.workers):
+            trees.put(shutil.copytree(ROOT, Path(scratch, f"tree{number}"), ignore=ignored))
+        by = list(pool.map(lambda one: judge(*one), drawn))
+        tree, tests = trees.get(), sorted({name for name in by if name not in {"", "hung"}})
+        while tests and (wrong := seen(tree, tests, 10 * given.longest)):
+            print(f"fails without a mutant: {wrong}, by which {by.count(wrong)} were seen")
+            tests.remove(wrong) if wrong in tests else tests.clear()
+    survivors, count = by.count(""), len(drawn)
+    print(f"{survivors} of {count} survive, {by.count('hung')} hung (of {len(pairs)}, seed {given.seed})")
     sys.exit(survivors > 0)
 
 

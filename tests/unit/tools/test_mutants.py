@@ -75,6 +75,6 @@ def test_a_failing_and_a_hanging_test_see_a_mutant(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("def test_a():\n    assert 1 == 1\n")
     assert not seen(tmp_path, ["test_a.py"])
     (tmp_path / "test_a.py").write_text("def test_a():\n    assert 1 == 2\n")
-    assert seen(tmp_path, ["test_a.py"])
+    assert seen(tmp_path, ["test_a.py"]) == "test_a.py::test_a"
     (tmp_path / "test_a.py").write_text("import time\ndef test_a():\n    time.sleep(60)\n")
-    assert seen(tmp_path, ["test_a.py"], limit_s=1.0)
+    assert seen(tmp_path, ["test_a.py"], limit_s=1.0) == "hung"
