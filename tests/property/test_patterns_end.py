@@ -1,12 +1,15 @@
 """No regular expression of the product takes above .3 CPU s on 20 kB, whatever they are.
 
 Texts are made from each expression (``tests.samples.costly_texts``). Expressions are those that stand in the code,
-those in the modules' tables, in caches that need no argument, and in the tables of known faults. An expression is
-used as its module uses it: one that is matched from the start of a text is not searched for.
+those in the modules' tables, in caches that need no argument, and in tables of data; a module that puts one together
+at a call is one of ``put_together``. Users' own run in a process that ends (``recommender.measuring.user_patterns``).
+An expression is used as its module uses it: one that is matched from the start of a text is not searched for.
 """
 
 import ast
+import csv
 import importlib
+import io
 import pkgutil
 import re
 import signal
@@ -21,7 +24,14 @@ from typing import Any
 import pytest
 import yaml
 
+import data
 from cli.text.language import LONGEST
+from ingest.formats.outputs import kernel_tables
+from ingest.profiles.facts import kernel_names
+from ingest.questions.launches import engine_calls
+from kg.terms import metrics, model_name
+from recommender.answers import sensitivity
+from recommender.diagnosis import known_faults, statements
 from recommender.diagnosis.statements import compile_pattern
 from tests.samples.costly_texts import shapes
 from tools.source_tree import PACKAGES, ROOT
@@ -42,6 +52,13 @@ USED = {
     "recommender/applicability/scope.py _signs": frozenset({"fullmatch"}),
 }
 """Uses of those in tables of a module that uses others in other ways."""
+FOUND_ELSEWHERE = (
+    "cli/text/language.py", "ingest/formats/outputs/tool.py", "ingest/profiles/traces/python_frames.py",
+    "kg/terms/purposes.py", "recommender/diagnosis/log_programs.py", "recommender/measuring/readings.py",
+    "recommender/tune/training_run.py", "recommender/workspace/workspace.py",
+)  # fmt: skip
+"""Modules whose tables hold what they put together, and those that are given one by a user, or by a benchmark."""
+FLAGS = ("IGNORECASE", "MULTILINE", "DOTALL", "ASCII", "VERBOSE")
 USES = frozenset({"search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer"})
 FROM_START = frozenset({"match", "fullmatch"})
 
@@ -106,20 +123,66 @@ def in_module(module: ModuleType) -> Iterator[Expression]:
                 continue
         kept = isinstance(value, re.Pattern)
         for found in in_value(value):
-            if isinstance(found.pattern, str) and (
-                not kept or re.search(rf"^{name}\b", source, re.MULTILINE)
-            ):
+            if not kept or re.search(rf"^{name}\b", source, re.MULTILINE):
                 uses = USED.get(f"{where} {name}") or uses_of(source, name if kept else "")
-                yield Expression(f"{where} {name}", found.pattern, found.flags & ~re.UNICODE.value, uses)
+                flags = found.flags & ~re.UNICODE.value
+                yield Expression(f"{where} {name}", as_text(found.pattern), flags, uses)
+    told = put_together().get(where)
+    for text in told or ():
+        yield Expression(f"{where} {text[:80]}", text, 0, uses_of(source))
     for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="re"), attr=attr), args=[ast.Constant(str(text)), *_]
-            ):
-                if attr in USES:
-                    yield Expression(f"{where}:{node.lineno}", text, 0, frozenset({attr}))
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr), args=[first, *_]):
+                if attr not in USES | {"compile"}:
+                    continue
+                try:
+                    made = eval(ast.unparse(first), dict(vars(module)))  # noqa: S307  it stands in our code
+                except NameError:  # it is put together there
+                    assert told is not None, f"{where}:{node.lineno}: {ast.unparse(first)}"
+                    continue
+                rest = ast.unparse(node).partition(ast.unparse(first))[2]
+                flags = sum(getattr(re, name).value for name in FLAGS if f"re.{name}" in rest)
+                uses = uses_of(source) if attr == "compile" else frozenset({attr})
+                yield Expression(f"{where}:{node.lineno}", as_text(made), flags, uses)
             case _:
                 pass
+
+
+def put_together() -> dict[str, list[str]]:
+    """Expressions that modules put together at a call; none where they land in a table, or are a user's."""
+    kinds = csv.DictReader(io.StringIO(data.text(kernel_names.FILE)))
+    columns = (text for table in kernel_tables.timing_tables() for text in (table.device, *table.after))
+    by_form = {
+        tuple(kind for kind, _ in statements.parts_of(item.pattern)): item.pattern
+        for program in statements.programs()
+        for item in statements.read_statements(program)
+    }
+    return {
+        "kg/terms/metrics.py": [text for text, _ in metrics._WORDS],
+        "kg/terms/model_name.py": list(model_name._FORMATS),
+        "ingest/formats/kernels/table_layout.py": [r"E=\d+,N=\d+,device_name=[^,]+(?:,.*)?\.json"],
+        "ingest/formats/meters/power_logs.py": ["^DCGM_FI_DEV_POWER_USAGE[{ ]"],
+        "ingest/formats/outputs/kernel_tables.py": list(filter(None, columns)),
+        "ingest/profiles/facts/kernel_names.py": [row["in_the_name"] for row in kinds],
+        "ingest/questions/launches/engine_calls.py": [
+            f"args: {engine_calls._VERSION}",
+            r"args: ([^\n]{0,20000})",
+        ],
+        "ingest/questions/patches/shell_editor.py": [
+            r"[ \t]*(?:export[ \t]+)?NAME=",
+            r"(?:(?<=\s)(?:-e|--env)\s+)?NAME=$",
+        ],
+        "recommender/answers/sensitivity.py": list(sensitivity.KINDS.values()),
+        "recommender/diagnosis/known_faults.py": known_faults._codes(("507", "Xid 79", "EI0006")),
+        "recommender/diagnosis/statements.py": [compile_pattern(text).pattern for text in by_form.values()],
+        "tunegraph/user_file.py": [r"\s*\[?\[?\s*[\"']?name[\"']?\s*[=.\]]"],
+        **{where: [] for where in FOUND_ELSEWHERE},
+    }
+
+
+def as_text(pattern: str | bytes) -> str:
+    """An expression over bytes as one over letters."""
+    return pattern if isinstance(pattern, str) else f"(?a){pattern.decode('latin-1')}"
 
 
 def in_knowledge() -> Iterator[Expression]:
