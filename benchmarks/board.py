@@ -10,7 +10,7 @@
 
 A group whose folder is not there is skipped and says so; what could not be answered stands with the reason and is a
 miss. Misses come first, the farthest off before all. The page is one file without references to others; nothing of DATA
-stays here.
+stays here. Groups are asked in processes of their own, as many at once as there are processors.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ import csv
 import datetime
 import json
 import math
+import os
+import sys
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benchmarks import harness
 from benchmarks.answers import recipes, serving
+from benchmarks.answers.served_work import DeploymentQuestion
 from benchmarks.cost_models import passes
 from benchmarks.worlds.recipe_rows import degrees_of, task_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
@@ -154,6 +160,7 @@ def table_rows(folder: Path, run: harness.Run, workspace: Workspace) -> Iterator
     """Measured tables of served models, asked without any run."""
     tables, _ = serving.drawn_tables(run, serving.asked_tables(folder, workspace))
     bench = serving.Bench(workspace, drawn=frozenset())
+    rate = cache(lambda work, domain: bench.deployments.rate(DeploymentQuestion(work=work, domain=domain)))
     for one in tables:
         work, question = one.question.work, one.question
         limit = "".join(f", {item.metric} <= {1e3 * (item.maximum or 0):g} ms" for item in question.limits)
@@ -164,7 +171,7 @@ def table_rows(folder: Path, run: harness.Run, workspace: Workspace) -> Iterator
             unit="tokens/s a device",
         )
         try:
-            rated = [item for item in bench.deployments.rate(question) if serving.is_open(item, one)]
+            rated = [item for item in rate(work, question.domain) if serving.is_open(item, one)]
         except TuningError as fault:
             yield replace(plain, ours=f"refused: {fault}")
             continue
@@ -185,12 +192,28 @@ def table_rows(folder: Path, run: harness.Run, workspace: Workspace) -> Iterator
 
 
 GROUPS: dict[str, tuple[str, Asker]] = {
+    "Measured tables of served models": ("cases", table_rows),
     "Official recipes": ("recipes", recipe_rows),
     "Official recipes, more": ("recipes_more", recipe_rows),
     "Measured passes": ("measured/forward_passes.csv", pass_rows),
-    "Measured tables of served models": ("cases", table_rows),
 }
-"""Title, place under DATA, and who asks."""
+"""Title, place under DATA, and who asks; what takes longest first."""
+TOLD_S = 30.0
+"""Time between two lines that say how far a group is."""
+
+
+def rows_of(title: str, run: harness.Run) -> tuple[list[Row], dict[str, list[str] | str]]:
+    """What was asked of a group, and what its seed drew; says now and then how far it is."""
+    where, ask = GROUPS[title]
+    found: list[Row] = []
+    told = time.monotonic()
+    with fresh_workspace() as workspace:
+        for row in ask(run.data / where, run, workspace):
+            found.append(row)
+            if time.monotonic() > told + TOLD_S:
+                told = time.monotonic()
+                print(f"{title}: {len(found)} asked", file=sys.stderr, flush=True)
+    return found, run.held_out
 
 
 def section(title: str, rows: list[Row]) -> Markup:
@@ -254,22 +277,26 @@ def main() -> None:
         quick="ask a fifth",
     )
     sections, figures = [], {}
-    with fresh_workspace() as workspace:
-        for title, (where, ask) in GROUPS.items():
-            if not (run.data / where).exists():
-                print(f"skipped: {title}: {where} is not in {run.data}")
-                sections.append(tag("section", tag("h2", title), tag("p", f"skipped: {where} is not there")))
-                continue
-            rows = list(ask(run.data / where, run, workspace))
-            sections.append(section(title, rows))
-            inside = [one.is_inside for one in rows if one.is_inside is not None]
-            figures[title] = {
-                "n": len(rows), "right": harness.mean(one.hit for one in rows),
-                "inside": harness.mean(inside), "inside_n": len(inside),
-            }  # fmt: skip
+    there = [title for title, (where, _) in GROUPS.items() if (run.data / where).exists()]
+    with ProcessPoolExecutor() as pool:
+        asked = dict(zip(there, pool.map(rows_of, there, [run] * len(there)), strict=True))
+    for title, (where, _) in GROUPS.items():
+        if title not in asked:
+            print(f"skipped: {title}: {where} is not in {run.data}")
+            sections.append(tag("section", tag("h2", title), tag("p", f"skipped: {where} is not there")))
+            continue
+        rows, drawn = asked[title]
+        run.held_out |= drawn
+        sections.append(section(title, rows))
+        inside = [one.is_inside for one in rows if one.is_inside is not None]
+        figures[title] = {
+            "n": len(rows), "right": harness.mean(one.hit for one in rows),
+            "inside": harness.mean(inside), "inside_n": len(inside),
+        }  # fmt: skip
     draw = "Every group was asked." if run.all else f"A part was asked, drawn by seed {run.seed}."
     run.output.write_text(page(sections, f"{datetime.date.today()}. {draw}"), encoding="utf-8")
-    run.last_line({"groups": figures}, n=sum(int(one["n"] or 0) for one in figures.values()))
+    spent = round(sum(os.times()[:4]), 1)  # with the processes of the groups
+    run.last_line({"groups": figures, "cpu_s": spent}, n=sum(int(one["n"] or 0) for one in figures.values()))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from cli.output import aside, moving_line, note
-from cli.text.language import language, localised, use_terms
+from cli.text.language import keep, language, localised, use_terms
 from tunegraph.places import Places
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def with_defaults(
     context: typer.Context, workspace: Workspace, raw: Mapping[str, object]
 ) -> dict[str, object]:
     """A question with what it leaves open taken from ``tunegraph.toml``; a note in it says what was."""
+    keep(str(raw[name]) for name in ("model", "op", "operator") if raw.get(name))
     user = settings(context).user
     if user.path is None:
         return dict(raw)

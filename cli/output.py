@@ -134,7 +134,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     """Print rows under headings, as wide as the terminal allows."""
     if title:
         say(title)
-    cells = [["" if cell is None else harmless(localised(str(cell))) for cell in row] for row in rows]
+    cells = [
+        [
+            "" if cell is None else harmless(localised(cell if isinstance(cell, str) else str(cell)))
+            for cell in row
+        ]
+        for row in rows
+    ]
     headings = [harmless(localised(column)) for column in columns]
     bold, plain = ("\x1b[1m", "\x1b[0m") if _takes_colour() else ("", "")
     stream = raw(sys.stdout)

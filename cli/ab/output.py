@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from cli import output
 from cli.output import say
-from cli.text.language import localised
+from cli.text.language import keep, localised
 from recommender.experiment.design import CONTROL, UNTOLD
 from recommender.experiment.verdict import Verdict
 
@@ -89,9 +89,10 @@ def result(
         output.as_json(_plain(logged, state, worth, learned))
         return
     design = logged.design
+    keep(name for name in design.arms if name not in {"treatment", CONTROL})
     say(f"{logged.name}: {design.metric}, {design.better!s} is better, alpha {design.alpha:g}")
     for item in state.comparisons:
-        say(f"\n{item.arm}: {item.verdict.upper()}  ({item.reason})")
+        say(f"\n{item.arm}: {item.verdict.upper()} ({item.reason})")
         say(f"  set          {_set(design.arms[item.arm])}")
         say(f"  against      {_set(design.arms[CONTROL])}")
         say(f"  gain         {ratio(item.interval)}, {100 * (1 - design.level):g} % at every moment")

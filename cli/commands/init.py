@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +11,7 @@ import typer
 
 from cli.context import open_workspace
 from cli.options import CountOption, HardwareOption, JsonOption
-from cli.output import say
+from cli.output import aside, say
 
 
 def init(
@@ -34,6 +36,8 @@ def init(
         choose_language(language, "", {})
     with open_workspace(context) as workspace:
         seen = workspace.ask.this_machine()
+        if not (hardware or seen.has_accelerators or as_json):
+            hardware = _asked()
         device = workspace.names.hardware(hardware).id if hardware else seen.hardware
         around = workspace.names.server(server).id if server else ""
         name, _, release = framework.partition("=")
@@ -53,9 +57,21 @@ def init(
     write_user_settings(path, settings, remarks)
     for text in () if hardware else seen.notes:
         output.note(text)
+    if not (device or seen.has_accelerators):
+        output.note("no accelerator here: questions name their own, or tunegraph init --hardware NAME")
     content = path.read_text(encoding="utf-8")
     if as_json:
         output.as_json({"path": str(path), "content": content})
         return
     say(f"wrote {path}")
     print(content, end="")
+
+
+def _asked() -> str:
+    """The device that a person says questions are about; empty where nobody is there to say it."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return ""
+    aside("No accelerator is here. Which device are your questions about, such as 910B3? (none: Enter)")
+    with suppress(EOFError):
+        return input("> ").strip()
+    return ""

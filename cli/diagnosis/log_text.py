@@ -158,7 +158,8 @@ def _show_statement(item: SeenStatement, answer: LogAnswer) -> None:
 
 
 def _show_values(values: Mapping[str, str]) -> None:
-    if told := ", ".join(f"{name} {_with_size(text)}" for name, text in values.items() if _is_number(text)):
+    numbers = {name.replace("_", " "): _with_size(text) for name, text in values.items() if _is_number(text)}
+    if told := ", ".join(f"{localised(name)} {text}" for name, text in numbers.items()):
         sizes = as_numbers(values)
         need, there = sizes.get("required", 0.0), sizes.get("available", 0.0)
         more = f": {need / there:.2f} times what is there" if 0 < there < need else ""

@@ -274,7 +274,7 @@ def forecast(
         span = f"{made.low[slot]:.0f} to {made.high[slot]:.0f}" if is_known else "not known"
         rows.append((f"{at:%a %d %H:%M}", f"{made.outlook.g_per_kwh[slot]:.0f}", span))
     say(f"{made.region}, g/kWh, from {made.outlook.basis}\n")
-    output.table(("time", "expected", "90 %"), rows)
+    output.table(("hour", "expected", "90 %"), rows)
     for title, scores in (("error", made.score), ("theirs", made.published_score)):
         if scores:
             say(f"{title:<8}" + ", ".join(f"{key}: {value:.1f} %" for key, value in scores.items()))

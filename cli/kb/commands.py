@@ -279,6 +279,8 @@ def versions(context: typer.Context, as_json: JsonOption = False) -> None:
     if as_json:
         output.as_json({"versions": [item.to_json() for item in found]})
         return
+    if not found:
+        output.note("no version yet: tunegraph evolve saves the first")
     for item in found:
         say(f"{item.name}  {item.time[:19]}  batch {item.batch}")
         for line in item.changelog:

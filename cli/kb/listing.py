@@ -11,6 +11,7 @@ from cli.completion import LISTS
 from cli.context import open_workspace
 from cli.options import JsonOption
 from cli.output import say
+from cli.text.language import Name, language
 from kg.errors import InputError
 from kg.terms.meanings import phrase_of
 from kg.terms.parts import part_of
@@ -75,7 +76,11 @@ def list_(
         if as_json:
             output.as_json({kind: [dict(zip(names.columns, row, strict=True)) for row in names.rows]})
         else:
-            output.table(names.columns, names.rows)
+            shown = [
+                at for at, name in enumerate(names.columns) if name != "Chinese name" or language() == "en"
+            ]
+            rows = ((Name(row[0]), *(row[at] for at in shown[1:])) for row in names.rows)
+            output.table([names.columns[at] for at in shown], rows)
             output.note(f"{len(names.rows)} {kind}")
         return
     with open_workspace(context) as workspace:

@@ -31,7 +31,7 @@ def support(
         output.as_json({"support": [row.to_json() for row in rows]})
         return
     output.table(
-        ("program", "phase", "chip", "support", "cases", "recipes", "priced", "settings"),
+        ("program", "phase", "chip", "support", "cases", "recipes", "priced", "settings of"),
         (
             (
                 row.program,

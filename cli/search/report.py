@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli import output
 from cli.output import say
+from cli.text.language import keep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,7 @@ SHOWN = 5
 def show(result: Result) -> None:
     """Print where a search stands or what it found."""
     task, tried = result.task, result.configurations()
+    keep(task.space.names)
     front = {item.configuration for item in result.front()} if len(task.objectives) > 1 else set()
     objectives = [*task.objectives]
     limited = [item for item in task.limits if item.metric not in {x.metric for x in objectives}]

@@ -5,7 +5,8 @@ spoken: English texts by section, each with its own in that language. A text is 
 matched with the templates that have places (``{name}``), whose contents are put into the language in turn
 (``{quoted}`` stays, as does a place in quotation marks); else the parts of a line that has columns, a number
 in front or a list are.
-What no template has stays English: names, flags and numbers mean the same everywhere.
+What no template has stays English: names, flags and numbers mean the same everywhere. What the user has named
+(:func:`keep`), and a :class:`Name`, stays also where a template has the same word.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cli.text.width import columns_of
 from kg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 LANGUAGES = ("en", "zh")
 
@@ -44,7 +45,7 @@ _SIGN = re.compile(r"(?<=[\u4e00-\u9fff）”])([;,:]) |([;,]) (?=[\u4e00-\u9fff
 """A sign of English beside Chinese, with the space behind it."""
 _FORMS = {
     **dict.fromkeys(("count", "batch", "length", "memory", "place", "line", "number", "time"), r"[\d.,]+"),
-    **dict.fromkeys(("share", "chance", "before", "after"), r"[\d.]+ ?%"),
+    **dict.fromkeys(("share", "chance", "before", "after"), r"-?[\d.]+ ?%"),
     **dict.fromkeys(
         ("items", "rest", "parts", "text", "limits", "rules", "reason", "reasons", "names", "quoted"), ".+"
     ),
@@ -53,7 +54,7 @@ _FORMS = {
     "setting": r"[^();]+?",
     "strategy": r"[^();]+?(?: \([^();]*\))?",
     "because": r"[^()]*(?:\([^()]*\)[^()]*)*",
-    **dict.fromkeys(("low", "high"), r"[\d.,]+(?: ?[\w/%]+)?"),
+    **dict.fromkeys(("low", "high"), r"-?[\d.,]+(?: ?[\w/%]+)?"),
     "value": r"[\d.,]+(?: [\w/]+)*",
     **dict.fromkeys(("places", "lines"), r"[\d, ]+"),
     "tier": r"[a-z ]+",
@@ -65,6 +66,13 @@ _FORMS = {
 
 _state = {"language": "en"}
 _terms: dict[str, str] = {}
+_kept: set[str] = set()
+
+
+class Name(str):
+    """An identifier, which is the same in every language."""
+
+    __slots__ = ()
 
 
 def choose_language(option: str | None, configured: str, environment: Mapping[str, str]) -> str:
@@ -88,11 +96,17 @@ def use_language(language: str) -> None:
     """Print in this language from now on; in English where the encoding of the output has no Chinese."""
     has_letters = "中".encode(getattr(sys.stdout, "encoding", None) or "utf-8", "ignore")
     _state["language"] = language if has_letters else "en"
+    _kept.clear()
 
 
 def use_terms(terms: Mapping[str, str]) -> None:
     """Take the names of the graph's nodes in this language, by their English names and their ids."""
     _terms.update(terms)
+
+
+def keep(names: Iterable[str]) -> None:
+    """Leave these names of the user's own as they stand from now on."""
+    _kept.update(names)
 
 
 def language() -> str:
@@ -102,7 +116,7 @@ def language() -> str:
 
 def localised(text: str) -> str:
     """A text in the language of this run; the space around it stays."""
-    if _state["language"] == "en" or not text.strip():
+    if _state["language"] == "en" or not text.strip() or isinstance(text, Name):
         return text
     before, inner, after = text.partition(text.strip())
     made = _in_chinese(inner)
@@ -166,6 +180,8 @@ def _heads() -> frozenset[str]:
 
 
 def _name(text: str) -> str | None:
+    if text in _kept:
+        return text
     if sentence := templates().get(f"{text}."):
         return sentence.rstrip("。")
     return templates().get(text) or _terms.get(text)

@@ -24,6 +24,12 @@ class Role(StrEnum):
     FINETUNE = "finetune"
 
 
+ROLES = {
+    "推理": Role.SERVE, "预填充": Role.PREFILL, "解码": Role.DECODE, "训练": Role.TRAIN, "微调": Role.FINETUNE
+}  # fmt: skip
+"""Roles by their Chinese names."""
+
+
 class Authority(StrEnum):
     """The publisher of a recipe, nearest to the hardware first."""
 

@@ -35,7 +35,7 @@ PHASES = (
         scope="training",
         activity="train",
         synonyms=frozenset({"pretrain", "llm_pretrain", "finetune"}),
-        words=("training", "train", "训练"),
+        words=("training", "train", "finetune", "训练", "微调"),
     ),
     Phase(
         name="prefill",
@@ -57,7 +57,7 @@ PHASES = (
         scope="inference",
         activity="serve",
         synonyms=frozenset({"llm_serve", "llm_generate", "infer"}),
-        words=("serving", "inference", "推理"),
+        words=("serving", "inference", "serve", "推理"),
     ),
     Phase(name="operator", kind=WorkloadKind.OPERATOR, scope="kernel", words=("operator", "算子")),
     Phase(name="kernel", kind=WorkloadKind.KERNEL, scope="kernel", words=("kernel",)),

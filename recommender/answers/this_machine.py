@@ -10,7 +10,7 @@ from ingest.questions.launches.program import program_signs
 from ingest.questions.smi import read_smi
 from kg.errors import InputError
 from recommender.applicability.framework import LIBRARY
-from recommender.measuring.environment import device_listing, processor
+from recommender.measuring.environment import device_listing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,9 @@ class MachineFacts:
     """The hardware and the framework of this machine.
 
     Attributes:
-        hardware: Id of the device; empty if the graph does not know it.
-        count: Number of accelerators; None for a processor.
+        hardware: Id of the device; empty if the graph does not know it, or there is none.
+        has_accelerators: Whether there are any.
+        count: Their number.
         framework: Id of the framework that is installed; empty if none is.
         version: Its release.
         sources: Where each is from, by its name.
@@ -33,6 +34,7 @@ class MachineFacts:
     """
 
     hardware: str = ""
+    has_accelerators: bool = False
     count: int | None = None
     framework: str = ""
     version: str = ""
@@ -41,7 +43,10 @@ class MachineFacts:
 
 
 def machine_facts(names: Names, frameworks: Sequence[Framework]) -> MachineFacts:
-    """The devices that npu-smi or nvidia-smi tells with what is installed beside them, else the processor."""
+    """The devices that npu-smi or nvidia-smi tells, with what is installed beside them.
+
+    What a machine without accelerators is, and has installed, says nothing of where its jobs run.
+    """
     text, tool = device_listing()
     notes: list[str] = []
     stated, count = "", None
@@ -54,18 +59,16 @@ def machine_facts(names: Names, frameworks: Sequence[Framework]) -> MachineFacts
             question = facts.question
             stated, count = str(question.get("hardware") or ""), question.get("count")
             notes += facts.notes
-    else:
-        stated, tool = processor()["processor"], "the processor"
     hardware = ""
     if stated:
         try:
             hardware = names.hardware(stated).id
         except InputError as error:
             notes.append(f"{error}; {error.hint}")
-    # what a machine without accelerators has installed says nothing of where its jobs run
     framework, release = _installed(frameworks) if text else ("", "")
     return MachineFacts(
         hardware=hardware,
+        has_accelerators=bool(text),
         count=count if isinstance(count, int) and hardware else None,
         framework=framework,
         version=release,

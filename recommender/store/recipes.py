@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
-from kg.nouns.recipe import Recipe, Role
+from kg.nouns.recipe import ROLES, Recipe, Role
 from kg.triples.names import normalise
 from kg.triples.serialisation import all_of
 
@@ -51,6 +51,7 @@ def recipes(
     if model:
         found = _with(found, "model", names.model(model).id)
     if role:
+        role = ROLES.get(role, role)
         if role not in set(Role):
             raise UnknownEntityError(f"no role {role!r}", hint=f"one of: {', '.join(Role)}")
         found = [item for item in found if item.role == role]

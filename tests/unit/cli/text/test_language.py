@@ -9,7 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from cli.main import language_first
-from cli.text.language import choose_language, localised, templates, use_language, use_terms
+from cli.text.language import (
+    Name,
+    choose_language,
+    keep,
+    localised,
+    templates,
+    use_language,
+    use_terms,
+)
 from data import text as shipped_text
 from kg.errors import InputError
 
@@ -136,3 +144,15 @@ def test_a_template_has_the_same_places_in_both_languages(english: str) -> None:
 )
 def test_the_language_may_stand_anywhere_before_a_foreign_command(words: str, ordered: str) -> None:
     assert language_first(words.split()) == ordered.split()
+
+
+@pytest.mark.usefixtures("chinese")
+def test_what_the_user_has_named_is_not_translated() -> None:
+    assert localised("attention (B=1) on a100, by latency").startswith("注意力（")
+    keep(["attention", "memory"])
+    assert localised("attention (B=1) on a100, by latency").startswith("attention（")
+    assert [localised("memory"), localised(Name("compute")), localised("compute")] == [
+        "memory",
+        "compute",
+        "计算",
+    ]

@@ -66,4 +66,5 @@ def test_what_a_machine_without_devices_has_installed_says_nothing(
     shipped: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert machine_facts(shipped.names, [framework("pytest")]).framework == ""
+    made = machine_facts(shipped.names, [framework("pytest")])
+    assert (made.framework, made.hardware, made.has_accelerators) == ("", "", False)
