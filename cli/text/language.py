@@ -213,7 +213,8 @@ def _in_chinese(text: str) -> str:
         parts = split.split(text)
         if len(parts) > 1:
             return "".join(_beside(parts, place) for place in range(len(parts)))
-    return text
+    both = [localised(part) for part in text.split(" and ")] if " and " in text else [text]
+    return text if any(part.isascii() for part in both) else " 且 ".join(both)
 
 
 def _by_template(text: str) -> str | None:
