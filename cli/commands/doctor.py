@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.context import open_workspace, settings
+from cli.context import open_workspace, settings, show_step
 from cli.options import JsonOption
 from cli.output import aside, say
 
@@ -36,9 +36,12 @@ def doctor(
     if repair:
         for text in UpkeepDesk.repair(chosen.workspace, cache=chosen.cache):
             output.note(text)
+    show_step("checking the installation ...")
     findings = UpkeepDesk.check_installation(chosen.cache)
+    show_step("reading rows, vectors, files and the graph of the workspace ...")
     examined = UpkeepDesk.examine(chosen.workspace, deep=deep, cache=chosen.cache)
     findings += examined
+    show_step("comparing the graph with the rows ...")
     try:
         with open_workspace(context) as workspace:
             findings += workspace.upkeep.check()
@@ -46,6 +49,7 @@ def doctor(
         if not any(finding.severity == "fault" for finding in examined):
             raise
         output.note(f"readers cannot open it: {error}")
+    show_step("")
     faults = sum(finding.severity == "fault" for finding in findings)
     if as_json:
         output.as_json(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.context import open_for_writing, open_workspace, settings
+from cli.context import open_for_writing, open_workspace, settings, show_step
 from cli.late import LateTyper
 from cli.options import JsonOption
 from cli.output import aside, say
@@ -38,7 +38,9 @@ def backup(
     Example: tunegraph workspace backup copy.tar
     """
     with open_workspace(context) as workspace:
+        show_step("copying and checking the workspace ...")
         made = workspace.upkeep.backup(file)
+        show_step("")
     aside(f"wrote {made.rows:,} rows up to batch {made.batch} to {file} ({made.size_bytes / 1e6:,.1f} MB)")
 
 
@@ -56,7 +58,9 @@ def restore(
     from recommender.workspace.upkeep import UpkeepDesk
 
     path = settings(context).workspace
+    show_step("checking and unpacking the backup ...")
     restored = UpkeepDesk.restore(path, file)
+    show_step("")
     aside(f"{path} holds {restored.rows:,} rows up to batch {restored.batch} now")
     if restored.replaced is not None:
         aside(f"  what was there is {restored.replaced}")
