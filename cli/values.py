@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from kg.nouns.values import whole
+from kg.nouns.values import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ _SECONDS = {
 def value_of(text: str) -> object:
     """The value that a person means by ``text``: a JSON scalar or list where it is one, else the text."""
     try:
-        return json.loads(text, parse_int=whole)
+        return json.loads(text, parse_int=as_integer)
     except (ValueError, RecursionError):  # the latter of brackets by the thousand
         return text
 

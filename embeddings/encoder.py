@@ -203,7 +203,7 @@ class Projection:
     def of(cls, encoder: TextEncoder) -> Projection:
         """Return the projection for a text model: the shipped one if it was made for it."""
         header = json.loads(data.text("retrieval/text_projection.json"))
-        return cls.shipped() if header["encoder_hash"] == encoder.hash else cls.drawn(encoder.dimension)
+        return cls.shipped() if header["encoder_hash"] == encoder.hash else cls.draw(encoder.dimension)
 
     @classmethod
     def shipped(cls) -> Projection:
@@ -214,7 +214,7 @@ class Projection:
         return cls(mean=table[0], directions=table[1:].T)
 
     @classmethod
-    def drawn(cls, dimension: int) -> Projection:
+    def draw(cls, dimension: int) -> Projection:
         """Draw signs by hash: the expected squared length stays as it was."""
         rows = [code(f"text column {column}", TEXT_WIDTH) for column in range(dimension)]
         return cls(mean=np.zeros(dimension, dtype=np.float32), directions=np.array(rows, dtype=np.float32))

@@ -245,7 +245,7 @@ def settings_known(recipes: Any) -> dict[str, Keys]:
             if answer.standing is Standing.PASSED_ON:
                 outcome = "passed on"
             elif answer.setting is None:
-                outcome = "misspelt" if answer.meant(key) else "unknown"
+                outcome = "misspelt" if answer.intended_key(key) else "unknown"
             elif answer.standing is not Standing.TAKEN:
                 outcome = "not in the release"
             else:

@@ -151,7 +151,7 @@ def show_settings(software: str, labels: Mapping[str, str], *, as_json: bool) ->
     found = registry(name).at(release)
     if found.note:
         output.note(found.note)
-    means = {item: meant(item, labels) for item in found}
+    means = {item: describe_setting(item, labels) for item in found}
     if as_json:
         settings = [to_json(item, found.release, text) for item, text in means.items()]
         output.as_json({"software": found.registry.software, "release": found.release, "settings": settings})
@@ -165,7 +165,7 @@ def show_settings(software: str, labels: Mapping[str, str], *, as_json: bool) ->
     )
 
 
-def meant(setting: Setting, labels: Mapping[str, str]) -> str:
+def describe_setting(setting: Setting, labels: Mapping[str, str]) -> str:
     """A setting in words: what it says, what strategy switches it on, or whose it is; else empty.
 
     Args:

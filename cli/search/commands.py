@@ -19,7 +19,7 @@ from cli.search.running import (
     add_metrics,
     add_stop,
     begin,
-    given,
+    given_options,
     go_on,
     is_log,
     open_log,
@@ -206,8 +206,8 @@ def run(
         raw["objectives"] = objective
     if limit:
         raw["limits"] = [*limits(raw.get("limits")), *limit]
-    raw.update(given(name=name or None, jobs=jobs, repeats=repeats, warmup=warmup))
-    raw.update(given(timeout_s=None if timeout is None else span_s(timeout)))
+    raw.update(given_options(name=name or None, jobs=jobs, repeats=repeats, warmup=warmup))
+    raw.update(given_options(timeout_s=None if timeout is None else span_s(timeout)))
     add_stop(raw, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
     asked = replace(read, raw=raw)
     begun = begin(context, asked, log, seed, cold=cold, accuracy=allow_unmeasured_accuracy)
@@ -247,7 +247,7 @@ def resume(
     search = open_log(log, name)
     if file is not None:
         search.check_file(file)
-    more = given(stop=search.log.metadata.file.get("stop"), jobs=jobs)
+    more = given_options(stop=search.log.metadata.file.get("stop"), jobs=jobs)
     add_stop(more, evaluations=evaluations, time=time, cost=cost, price=price, patience=patience, gain=gain)
     go_on(context, search, more, ingest=ingest, as_json=as_json)
 
@@ -278,7 +278,7 @@ def ask(
         from recommender.workspace.searches import SearchDesk
 
         read = SearchDesk.file(file)
-        read = read.having(**given(name=name or None))
+        read = read.having(**given_options(name=name or None))
         place = log or f"{read.raw.get('name') or read.name}.journal"
         if is_log(place):
             search = open_log(place, name)

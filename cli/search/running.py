@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recommender.search.run.task_file import TaskFile
 
 
-def given(**options: object) -> dict[str, object]:
+def given_options(**options: object) -> dict[str, object]:
     """The options that were given."""
     return {key: item for key, item in options.items() if item is not None}
 
@@ -43,7 +43,7 @@ def add_stop(
     stop = raw.get("stop") or {}
     if not isinstance(stop, dict):
         raise InputError("stop: expected names and values")
-    told = given(
+    told = given_options(
         evaluations=evaluations,
         time_s=None if time is None else span_s(time),
         cost=cost,

@@ -214,11 +214,11 @@ def _written(
     if report is not None:
         from cli.commands.report import write_all
         from cli.text.language import localised
-        from cli.tune.output import said
+        from cli.tune.output import step_text
         from recommender.workspace.tuning import page_of
 
         objective = prepared.request.objective(prepared.script)
-        lines = [localised(f"{step.name}: {said(step, objective)}") for step in outcome.steps]
+        lines = [localised(f"{step.name}: {step_text(step, objective)}") for step in outcome.steps]
         test = None if outcome.state is None else workspace.experiments.find(name)
         write_all([report], page_of(prepared, name, outcome, [*lines, outcome.why], test))
 

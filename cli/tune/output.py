@@ -40,7 +40,7 @@ class TuneProgress(TuneWatch):
     def step(self, step: TuneStep) -> None:
         """Show what a start gave."""
         there = f" @{step.on}" if step.on else ""
-        _aside(f"{localised(step.name)}{there}: {said(step, self._objective)}")
+        _aside(f"{localised(step.name)}{there}: {step_text(step, self._objective)}")
         if step.is_accepted:
             self._best = f"{step.name}: {_value(step.result, self._objective)}"
 
@@ -69,7 +69,7 @@ def _aside(text: str) -> None:
     output.aside(localised(text))
 
 
-def said(step: TuneStep, objective: TuneObjective) -> str:
+def step_text(step: TuneStep, objective: TuneObjective) -> str:
     """The result of an evaluation, in words."""
     result = step.result
     if result.is_dropped:

@@ -129,7 +129,7 @@ def _corpus(entry: Entry) -> Corpus:
         take=take,
         digest=entry.text("digest", required=not files),
     )
-    entry.done()
+    entry.note_unread()
     for path in (*files, *take):
         if not is_plain(path.replace("*", "x")):
             entry.fault(f"{path!r} is no path below a folder", "files" if path in files else "take")

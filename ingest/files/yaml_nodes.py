@@ -50,7 +50,7 @@ class YamlNode:
         return self.items is None and self.pairs is None
 
     @property
-    def said(self) -> str:
+    def plain_text(self) -> str:
         """The text of a scalar as a program reads it: booleans in small letters, empty for null."""
         if not self.is_scalar or (not self.style and self.text in _NULLS):
             return ""

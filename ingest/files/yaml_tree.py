@@ -152,7 +152,7 @@ class Entry:
         entry = self.entry(name)
         return [] if entry is None else [entry]
 
-    def done(self) -> None:
+    def note_unread(self) -> None:
         """Note the fields that were not read: mistyped, or unknown to this version."""
         for name in self._fields:
             if name not in self._taken:

@@ -30,7 +30,7 @@ def read_audit_rules(text: str, path: str) -> tuple[AuditRule, ...]:
                 item.fault(f"{rule.id} is there twice", "id")
             known.add(rule.id)
             rules.append(rule)
-        top.done()
+        top.note_unread()
         if not rules and not faults.all:
             faults.add(1, "no rules are here")
     if faults.all:
@@ -72,7 +72,7 @@ class _Reader(EntryParts):
         for name in rule.programs:
             if name not in softwares() and name not in programs():
                 item.fault(f"no settings of a program named {name!r} are known", "programs")
-        item.done()
+        item.note_unread()
         return rule
 
     def _release(self, item: Entry, name: str) -> str:

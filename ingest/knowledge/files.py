@@ -68,7 +68,7 @@ def read_knowledge(text: str, path: str) -> list[Noun]:
                 noun = reader.noun(item, section, read)
                 if noun is not None:
                     nouns.append(noun)
-        top.done()
+        top.note_unread()
         if not nouns and not faults.all:
             faults.add(1, f"none of {', '.join(reader.sections())} is here")
     if faults.all:
@@ -105,7 +105,7 @@ class _Reader(EntryParts):
         except ValueError as fault:
             item.fault(str(fault))
             return None
-        item.done()
+        item.note_unread()
         return noun if len(self._faults.all) == before else None
 
     def _hardware(self, item: Entry, identifier: str) -> HardwareProfile:
@@ -117,7 +117,7 @@ class _Reader(EntryParts):
         device, count = "", None
         if contains is not None:
             device, count = contains.text("device", required=True), contains.count("count")
-            contains.done()
+            contains.note_unread()
         return HardwareProfile(
             id=identifier,
             labels=self._labels(item, "label"),

@@ -53,7 +53,7 @@ class EntryParts:
                     licence=item.text("licence"),
                     note=item.text("note"),
                 )
-                item.done()
+                item.note_unread()
 
     def _labels(self, item: Entry, name: str) -> dict[str, str]:
         table = item.entry(name)
@@ -76,7 +76,7 @@ class EntryParts:
         for name in table.names() if table is not None else ():
             for entry in table.one_or_more(name) if table is not None else ():
                 fact = self._fact(name, entry)
-                entry.done()
+                entry.note_unread()
                 if fact is not None:
                     facts.append(fact)
         return tuple(facts)
@@ -161,7 +161,7 @@ class EntryParts:
                 found.append(read(entry))
             except ValueError as fault:
                 entry.fault(str(fault))
-            entry.done()
+            entry.note_unread()
         return tuple(found)
 
     def _source(self, entry: Entry) -> Source:

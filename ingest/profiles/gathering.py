@@ -199,7 +199,7 @@ class Gathering:
                 operators.take(basic, beside, self.fault)
             except OSError as fault:
                 self.fault(f"{basic.name}: cannot be read ({fault.strerror or fault})")
-        self._kernels("operator", operators.done())
+        self._kernels("operator", operators.build())
         self.frequency = self.frequency or operators.clock
 
     def _database(self, path: Path, file: str) -> None:

@@ -57,7 +57,7 @@ class FieldForm:
     is_spread: bool = False
     is_hidden: bool = False
 
-    def written(self, value: object) -> object:
+    def encode(self, value: object) -> object:
         """A value as JSON; null where it is empty and not to be shown so."""
         if self.write is not None:
             return self.write(value)
@@ -114,7 +114,7 @@ def fields_json(noun: object) -> dict[str, Any]:
     """The fields of a dataclass as JSON."""
     content: dict[str, Any] = {}
     for name, form in _forms(type(noun)):
-        value = form.written(getattr(noun, name))
+        value = form.encode(getattr(noun, name))
         if form.is_spread and isinstance(value, dict):
             content |= value
         elif value is not None or form.empty is not Empty.OMITTED:

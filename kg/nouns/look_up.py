@@ -44,7 +44,7 @@ class LookUp:
     abbreviation: bool = False
     nearest: tuple[str, ...] = ()
 
-    def meant(self, key: str) -> str:
+    def intended_key(self, key: str) -> str:
         """The setting that an unknown key means: misspelt, or a field in the wrong object; else empty."""
         first = self.nearest[0] if self.nearest and self.setting is None else ""
         one, other = (text.strip("-").replace("-", "_").lower() for text in (key, first))

@@ -79,7 +79,7 @@ class Situation:
         return "" if fact is None else str(fact.value)
 
     @property
-    def named(self) -> str:
+    def model_name(self) -> str:
         """The model as the question names it, where that says more than which network it is; else empty."""
         fact = self.facts.get("named")
         return self.checkpoint if fact is None else str(fact.value)

@@ -96,7 +96,7 @@ def as_value(raw: object) -> Value:
     raise ValueError(f"{type(raw).__name__} is not a value")
 
 
-def whole(text: str) -> int:
+def as_integer(text: str) -> int:
     """Read the digits of an integer in JSON.
 
     Raises:

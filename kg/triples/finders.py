@@ -267,8 +267,8 @@ class ModelFinder:
         """The model of a question: the graph's, as long as its checkpoint, with the sizes that are stated."""
         name = problem.workload.model
         found, stated = self.find(name), stated_sizes(problem)
-        if found is not None and problem.situation.named:
-            found = _as_long_as(found, problem.situation.named)
+        if found is not None and problem.situation.model_name:
+            found = _as_long_as(found, problem.situation.model_name)
         if not name or not stated:
             return found
         facts = [

@@ -55,7 +55,7 @@ def _unknown(case: AuditCase, setting: RunningSetting, *, suggest: bool) -> Iter
     is_read = case.release is not None and case.release.is_bracketed
     refused = is_flag and is_read and case.program in STRICT and setting.key.startswith("--")
     answer = case.look_up(setting, suggest=suggest)
-    meant = answer.meant(setting.key)
+    meant = answer.intended_key(setting.key)
     if meant and not refused and not _is_near(setting, meant):
         return
     if not (refused or meant) or (meant and plain_key(meant) == plain_key(setting.key)):

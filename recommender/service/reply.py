@@ -11,7 +11,7 @@ from ingest.profiles.folders import is_log
 from ingest.questions.problem_file import KEYS
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
-from kg.nouns.values import whole
+from kg.nouns.values import as_integer
 from recommender.answers.schema import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def parse_json(text: bytes) -> dict[str, object]:
             object_pairs_hook=_without_repeats,
             parse_constant=_no_number,
             parse_float=_finite,
-            parse_int=whole,
+            parse_int=as_integer,
         )
     except (ValueError, RecursionError) as fault:
         reason = "too deep" if isinstance(fault, RecursionError) else str(fault)

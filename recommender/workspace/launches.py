@@ -240,7 +240,7 @@ class LaunchDesk(Desk):
             model = ModelFinder(self.graph).of(problem)
             known = {fact.name: fact.value for fact in model.facts} if model else {}
             positions = int(most) if isinstance(most := known.get("max_positions"), int | float) else 0
-            rotary = rotary_of(problem.workload.model or "", problem.situation.named)
+            rotary = rotary_of(problem.workload.model or "", problem.situation.model_name)
             stated = question_facts(problem, self.hardware, model)
             asked |= {"software": problem.software, "traits": problem.workload.traits}
             asked |= {"model": problem.situation.checkpoint}

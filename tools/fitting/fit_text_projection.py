@@ -106,7 +106,7 @@ def main() -> None:
         "texts": len(texts),
         "width": TEXT_WIDTH,
         "overlap_at_10_principal": round(overlap(asked, principal(fitted, TEXT_WIDTH).apply(asked)), 3),
-        "overlap_at_10_drawn": round(overlap(asked, Projection.drawn(encoder.dimension).apply(asked)), 3),
+        "overlap_at_10_drawn": round(overlap(asked, Projection.draw(encoder.dimension).apply(asked)), 3),
     }
     print(json.dumps(report, indent=2))
     if arguments.write:

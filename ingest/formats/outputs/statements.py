@@ -111,7 +111,7 @@ def number_in(value: Scalar) -> float | None:
 
 def runs_of(content: Content, tool: Tool) -> Iterator[StatedRun | Fault]:
     """The runs of a file, and faults of what cannot be read."""
-    wanted, joined = tool.wanted, StatedRun()
+    wanted, joined = tool.names, StatedRun()
     try:
         if _JSON.match(read_head(content.path).text):
             found = _of_json(content, tool, wanted)

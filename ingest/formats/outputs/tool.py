@@ -72,7 +72,7 @@ class Tool:
         return next((signs for signs in self.signs if all(sign in text for sign in signs)), None)
 
     @property
-    def wanted(self) -> frozenset[str]:
+    def names(self) -> frozenset[str]:
         """All names that are read."""
         measured = [
             name.rpartition(" ")[0]

@@ -157,7 +157,7 @@ def read_kernels(data: Database) -> tuple[Kernels, Integers] | None:
     if not len(builder):
         return None
     ids.extend([-1] * (len(builder) - len(ids)))
-    return builder.done(), np.array(ids, dtype=np.int64)
+    return builder.build(), np.array(ids, dtype=np.int64)
 
 
 def _communication(data: Database, builder: KernelBuilder, steps: list[tuple[str, int, int]]) -> None:

@@ -143,7 +143,7 @@ class _Reader:
             )
         if not len(builder):
             return None
-        return self._stepped(builder.done(), np.frombuffer(keys, np.int64), np.frombuffer(starts, np.int64))
+        return self._stepped(builder.build(), np.frombuffer(keys, np.int64), np.frombuffer(starts, np.int64))
 
     def _work(self, table: str) -> Iterator[tuple[int, dict[str, object]]]:
         wanted = (

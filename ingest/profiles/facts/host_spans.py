@@ -82,7 +82,7 @@ class SpanBuilder:
             at = self._threads.setdefault(thread, len(self._threads))
             self._rows.extend((code, start_ns, start_ns + round(lasted_us * 1e3), at))
 
-    def done(self, launches_ns: Integers, base_ns: int = 0) -> HostSpans | None:
+    def build(self, launches_ns: Integers, base_ns: int = 0) -> HostSpans | None:
         """The spans, with times since ``base_ns``; None if there are none.
 
         Args:

@@ -259,7 +259,7 @@ class KernelBuilder:
             for name, values in self._pipes.items():
                 values.append(pipes.get(name, float("nan")))
 
-    def done(self) -> Kernels:
+    def build(self) -> Kernels:
         """The kernels taken so far."""
         count = len(self)
         unknown = np.broadcast_to(np.float64(np.nan), count)
@@ -268,7 +268,7 @@ class KernelBuilder:
             file=self._file,
             rows=np.frombuffer(self._rows, np.int64) if count else np.zeros(0, np.int64),
             start_ns=np.frombuffer(self._starts, np.int64) if count else np.zeros(0, np.int64),
-            texts={name: column.done(count) for name, column in self._texts.items()},
+            texts={name: column.build(count) for name, column in self._texts.items()},
             numbers={name: numbers.get(name, unknown) for name in NUMBERS},
             pipes={name: np.frombuffer(values, np.float64) for name, values in self._pipes.items()},
         )
@@ -296,7 +296,7 @@ class _Column:
             self._codes.extend([0] * (row - len(self._codes)))
         self._codes.append(code)
 
-    def done(self, count: int) -> TextColumn:
+    def build(self, count: int) -> TextColumn:
         if not self._codes:
             return TextColumn(np.broadcast_to(np.int32(0), count), tuple(self._known))
         self._codes.extend([0] * (count - len(self._codes)))

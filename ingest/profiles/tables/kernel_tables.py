@@ -93,7 +93,7 @@ def read_kernels(path: Path, file: str, on_fault: Callable[[str], None]) -> Kern
         )
     if without:
         on_fault(f"{path.name}: {without} rows have no time that can be, and are left out")
-    return builder.done()
+    return builder.build()
 
 
 def read_statistic(
@@ -109,7 +109,7 @@ def read_statistic(
         kind = row.get("OP Type", "")
         totals[kind] = totals.get(kind, 0.0) + total
         builder.add(line, None, duration_us=total, kind=kind, name=kind, core=row.get("Core Type", ""))
-    return builder.done(), totals
+    return builder.build(), totals
 
 
 def _column(row: Mapping[str, str], names: tuple[str, ...]) -> str:

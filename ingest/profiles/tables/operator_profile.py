@@ -62,9 +62,9 @@ class OperatorCollector:
                 device=row.get("Device Id", ""),
             )  # fmt: skip
 
-    def done(self) -> Kernels:
+    def build(self) -> Kernels:
         """The operators as kernels, with their counters summed or averaged over cores."""
-        return self._builder.done()
+        return self._builder.build()
 
 
 def _core(kind: str) -> str:

@@ -108,7 +108,7 @@ class RocprofCollector:
         if without:
             self._on_fault(f"{path.name}: {without} rows have no time that can be, and are left out")
         if len(builder):
-            found = builder.done()
+            found = builder.build()
             (self._copies if found.is_copy.all() else self._kernels).append(found)
         return rows
 

@@ -227,7 +227,7 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     found.events, found.is_gpu = reader.events, reader.is_gpu
     found.counters = reader.counters
     if len(reader.builder):
-        kernels = reader.gpu.with_shapes(reader.builder.done())
+        kernels = reader.gpu.with_shapes(reader.builder.build())
         launched = reader.gpu.launches.times_ns(len(kernels))
         found.kernels = with_steps(kernels, reader.steps, launched)
     for note in notes_on(found.kernels, reader.steps):
@@ -235,7 +235,7 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     if found.kernels is not None:
         found.idle_frames = reader.frames.beside_idle(found.kernels, reader.step_thread)
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
-    found.spans = reader.spans.done(launched, _rebase(found))
+    found.spans = reader.spans.build(launched, _rebase(found))
     if sum(level == "gc" for level, _ in reader.calls) > 1:  # the collector's own events count its frames too
         reader.calls.pop(COLLECTOR_FRAME, None)
     found.calls = [

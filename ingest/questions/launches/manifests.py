@@ -158,7 +158,7 @@ def _container(
 ) -> Container:
     pairs = node.keys()
     environment = {name: text for name, text, _ in variables_of(pairs.get(variables))}
-    image = pairs["image"].said if "image" in pairs else ""
+    image = pairs["image"].plain_text if "image" in pairs else ""
     image = image if given is None else _interpolated(image, given)
     found = _words(pairs.get(entry), environment, given) or [(image, None)]
     found += _words(pairs.get(command), environment, given)
@@ -189,7 +189,7 @@ def _words(
     if node is None:
         return []
     if node.is_scalar:
-        return [(word, node) for word in _split(node.said, {**environment, **(variables or {})})]
+        return [(word, node) for word in _split(node.plain_text, {**environment, **(variables or {})})]
     items = [item for item in node.items or () if item.is_scalar]
     return [(item.text if variables is None else _interpolated(item.text, variables), item) for item in items]
 
@@ -217,11 +217,11 @@ def variables_of(node: YamlNode | None) -> Iterator[tuple[str, str, YamlNode]]:
         return
     for name, value in node.keys().items():
         if value.is_scalar:
-            yield name, value.said, value
+            yield name, value.plain_text, value
     for item in node.items or ():
         entry = item.keys()
         if item.is_scalar and "=" in item.text:
             name, _, text = item.text.partition("=")
             yield name, text, item
         elif {"name", "value"} <= set(entry) and entry["value"].is_scalar:
-            yield entry["name"].text, entry["value"].said, entry["value"]
+            yield entry["name"].text, entry["value"].plain_text, entry["value"]

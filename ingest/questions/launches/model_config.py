@@ -11,7 +11,7 @@ from ingest.questions.checkpoints.weight_format import weight_format
 from ingest.questions.launches.launch_facts import LaunchFacts
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
-from kg.nouns.values import whole
+from kg.nouns.values import as_integer
 from kg.terms.model_name import Part, read_name
 
 SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -66,7 +66,7 @@ def read_config(text: str, place: str) -> LaunchFacts:
         InputError: It is no JSON object, or states none of the sizes of a transformer.
     """
     try:
-        content = json.loads(text, parse_int=whole)
+        content = json.loads(text, parse_int=as_integer)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{place}: no JSON: {error}") from None
     if not isinstance(content, dict):

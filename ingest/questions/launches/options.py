@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ingest.door.values import parse_value
 from ingest.questions.launches.script import UNKNOWN, readable
-from kg.nouns.values import Value, whole
+from kg.nouns.values import Value, as_integer
 from kg.terms.meanings import has_own_fields
 
 _ARGUMENTS = re.compile(r"\0\$\{?\w*(ARGS?|OPTS?|OPTIONS|PARAMS|ARGUMENTS)(\[[@*]\])?\}?\0", re.IGNORECASE)
@@ -144,7 +144,7 @@ def _put(found: LaunchOptions, option: str, texts: list[str]) -> None:
             found.places[option.removeprefix("no_")] = f"--{option.replace('_', '-')}"
     elif text.lstrip().startswith("{"):
         try:
-            content = json.loads(text, parse_int=whole)
+            content = json.loads(text, parse_int=as_integer)
         except (ValueError, RecursionError):
             found.unknown[option] = "no JSON"
             return

@@ -21,7 +21,7 @@ from ingest.questions.patches.shell_editor import (
     names_of,
     without_field,
 )
-from ingest.questions.patches.yaml_items import end_before, replaced, with_key, without, written
+from ingest.questions.patches.yaml_items import end_before, replaced, with_key, without, yaml_text
 from kg.nouns.values import parse_json
 
 
@@ -109,7 +109,7 @@ class SettingFile:
         held = {key.text: one for key, one in there}
         for field, item in reversed(value.items()):  # what stands behind is written first
             if there and field not in held:
-                text = with_key(text, *there[-1], field, f" {written(item, None)}") or text
+                text = with_key(text, *there[-1], field, f" {yaml_text(item, None)}") or text
         for field, item in reversed(value.items()):
             if field in held and held[field].is_scalar:
                 text = replaced(text, held[field], item)

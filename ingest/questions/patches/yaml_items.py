@@ -26,7 +26,7 @@ def quoted(text: str, like: YamlNode | None) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def written(value: object, like: YamlNode | None) -> str:
+def yaml_text(value: object, like: YamlNode | None) -> str:
     """A value as YAML has it, a text in the quotes of another."""
     return quoted(value, like) if isinstance(value, str) else json.dumps(value)
 
@@ -36,7 +36,7 @@ def replaced(text: str, node: YamlNode, value: object) -> str:
     start, end = node.start, node.end
     lead = re.match(r"(?:[&!]\S*\s+)*", text[start:end])
     start += 0 if lead is None else lead.end()
-    return text[:start] + written(value, node) + ("\n" if text[end - 1 : end] == "\n" else "") + text[end:]
+    return text[:start] + yaml_text(value, node) + ("\n" if text[end - 1 : end] == "\n" else "") + text[end:]
 
 
 def with_items(

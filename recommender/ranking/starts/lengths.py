@@ -90,7 +90,7 @@ def stretched_positions(
     needed = max(_needed(situation) or 0.0, told)
     if situation.is_training or not most or needed <= most:
         return []
-    rotary = rotary_of(situation.model.id, situation.problem.situation.named)
+    rotary = rotary_of(situation.model.id, situation.problem.situation.model_name)
     trained, base = rotary or (most, None)
     factor = math.ceil(10 * needed / trained) / 10
     family = "vllm" if framework in {"vllm", "vllm-ascend"} else framework

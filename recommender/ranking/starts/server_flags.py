@@ -114,7 +114,7 @@ def pooling_settings(
         if release is None or release.look_up(key, suggest=False).usable:
             told[key] = value or True
             break
-    name = (situation.problem.situation.named or situation.model.id).lower().rpartition("/")[2]
+    name = (situation.problem.situation.model_name or situation.model.id).lower().rpartition("/")[2]
     of_model = (fields for one, fields in row.get("rerankers", {}).items() if fnmatchcase(name, one))
     fields = {key: value for found in of_model for key, value in found.items()}
     shown = {key: json.dumps(value) if isinstance(value, list) else value for key, value in fields.items()}

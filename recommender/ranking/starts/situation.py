@@ -63,7 +63,7 @@ class StartSituation:
     @property
     def task(self) -> str:
         """The task that the name of the checkpoint or of the model states; empty where neither does."""
-        return task_of(self.problem.situation.named) or task_of(self.model.id)
+        return task_of(self.problem.situation.model_name) or task_of(self.model.id)
 
     @property
     def is_training(self) -> bool:

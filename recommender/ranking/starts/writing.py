@@ -148,7 +148,7 @@ def written(
 def _named(situation: StartSituation) -> str:
     """The model as its command takes it: as told, else its name on the hub unless a variant of it is told."""
     told, hub = situation.problem.situation, situation.model.hub
-    is_hub = told.named.lower() in {"", hub.rpartition("/")[2].lower()}
+    is_hub = told.model_name.lower() in {"", hub.rpartition("/")[2].lower()}
     return told.checkpoint or (hub if is_hub else "")
 
 

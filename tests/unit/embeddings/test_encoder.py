@@ -92,7 +92,7 @@ def test_the_shipped_projection_is_orthonormal_and_for_the_pinned_model(tmp_path
 def test_a_drawn_projection_keeps_distances_roughly() -> None:
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(40, 384)).astype(np.float32)
-    short = Projection.drawn(384).apply(vectors)
+    short = Projection.draw(384).apply(vectors)
     ratios = np.linalg.norm(short[:20] - short[20:], axis=1) / np.linalg.norm(
         vectors[:20] - vectors[20:], axis=1
     )

@@ -10,8 +10,8 @@ def test_nodes_stand_where_the_text_has_them_and_an_alias_is_its_anchor() -> Non
     keys = first.keys()
     assert keys["a"] is keys["d"]
     assert TEXT[keys["a"].start : keys["a"].end] == "&x {b: 1, c: ~}"
-    assert {name: node.said for name, node in keys["e"].keys().items()} == {"b": "2", "c": ""}
-    assert [item.said for item in second.items or ()] == ["yes", "no"]
+    assert {name: node.plain_text for name, node in keys["e"].keys().items()} == {"b": "2", "c": ""}
+    assert [item.plain_text for item in second.items or ()] == ["yes", "no"]
     assert (second.line, second.parts[0].column) == (7, 2)
     assert TEXT[: keys["e"].behind].endswith("b: 2")
 

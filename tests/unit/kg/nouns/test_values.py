@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kg.nouns.values import MOST_DEPTH, MOST_DIGITS, as_value, load_json, parse_json, whole
+from kg.nouns.values import MOST_DEPTH, MOST_DIGITS, as_integer, as_value, load_json, parse_json
 
 
 @pytest.mark.parametrize("text", ['{"a": [1, null]}', "[]", "7", '"x"', "true", " {} "])
@@ -21,9 +21,9 @@ def test_what_is_no_json_stays_the_text_that_it_is() -> None:
 
 
 def test_a_whole_number_fits_64_bits() -> None:
-    assert whole("9" * MOST_DIGITS) == int("9" * MOST_DIGITS)
+    assert as_integer("9" * MOST_DIGITS) == int("9" * MOST_DIGITS)
     with pytest.raises(ValueError, match="digits"):
-        whole("1" + "0" * MOST_DIGITS)
+        as_integer("1" + "0" * MOST_DIGITS)
     with pytest.raises(ValueError, match="inf"):
         as_value(float("inf"))
 

@@ -163,7 +163,7 @@ def test_a_stack_tells_what_is_switched_on() -> None:
             Call(level="frame", name=name, total_us=1.0, count=1, max_us=1.0, place=place)
             for name in ("torch/amp/autocast_mode.py: __enter__", "torch/optim/adam.py: _fused_adam")
         )
-        rank = Rank(rank=0, folder="", layout=KINETO, calls=calls, kernels=builder.done())
+        rank = Rank(rank=0, folder="", layout=KINETO, calls=calls, kernels=builder.build())
         return ProfiledRun.of(
             Profile(path="run", ranks=(rank,)), frozenset({"nvidia"}), [], broader=BROADER, is_training=True
         )

@@ -31,7 +31,7 @@ def profile(
     calls = (Call(level="runtime", name=call, total_us=1.0, count=1, max_us=1.0, place=FactPlace("t")),)
     return Profile(
         path="run",
-        ranks=(Rank(rank=0, folder="", layout=layout, kernels=builder.done(), calls=calls, **more),),
+        ranks=(Rank(rank=0, folder="", layout=layout, kernels=builder.build(), calls=calls, **more),),
     )
 
 
@@ -121,7 +121,7 @@ def test_kernels_tell_what_the_model_may_be(kinds: tuple[str, ...], model: str) 
     builder = KernelBuilder("kernels.csv")
     for row, kind in enumerate(kinds):
         builder.add(row, row * 9_000, duration_us=5.0, name=kind, kind=kind, core="AI_CORE")
-    run = Profile(path="run", ranks=(Rank(rank=0, folder="", layout="msprof", kernels=builder.done()),))
+    run = Profile(path="run", ranks=(Rank(rank=0, folder="", layout="msprof", kernels=builder.build()),))
     told = run_of(run).facts.get("model", frozenset())
     assert isinstance(told, frozenset)
     assert (model in told) if model else not told

@@ -81,7 +81,7 @@ def make() -> Callable[..., Profile]:
                     place=FactPlace("communication.json"),
                 )
             )  # fmt: skip
-        kernels = builder.done()
+        kernels = builder.build()
         counted = split_steps(kernels)[0]
         told = StepTime(
             step="7", step_us=counted.step_us, computing_us=counted.computing_us, exposed_us=counted.exposed_us,

@@ -50,7 +50,7 @@ def test_a_late_start_has_the_gaps_behind_launches_that_follow_it() -> None:
     builder = SpanBuilder()
     builder.take(STEP, "", 0, 20_000.0)
     builder.take(OPERATOR, "aten::linear", 8 * MS, 12_000.0)
-    spans = builder.done(np.arange(9 * MS, 20 * MS, MS // 10))
+    spans = builder.build(np.arange(9 * MS, 20 * MS, MS // 10))
     assert spans is not None
     found = {BEFORE: np.array([1000.0]), LAUNCH: np.array([5000.0])}
     _charge_stalls(found, spans, np.array([4000.0]))
@@ -64,7 +64,7 @@ def test_the_host_never_gets_ahead_between_waits_that_are_close(launches: int, i
     builder.take(STEP, "", 0, 100_000.0)
     for at in (MS // 2, 5 * MS):
         builder.take("runtime", "cudaStreamSynchronize", at, 10.0)
-    spans = builder.done(np.linspace(MS, 4 * MS, launches).astype(np.int64))
+    spans = builder.build(np.linspace(MS, 4 * MS, launches).astype(np.int64))
     assert spans is not None
     assert _held_up(gaps_of({2: 100.0}, 1), spans).tolist() == [is_held]
     assert not _held_up(gaps_of({7: 100.0}, 1), spans).any()  # behind the last

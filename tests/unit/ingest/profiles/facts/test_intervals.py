@@ -25,7 +25,7 @@ def test_time_alone_is_what_nothing_else_shares(given_spans: list[tuple[int, int
     builder = KernelBuilder("x")
     for row, (start, lasted) in enumerate(given_spans):
         builder.add(row, start * 1000, duration_us=float(lasted))
-    found = exclusive_shares(builder.done())
+    found = exclusive_shares(builder.build())
     for row, (start, lasted) in enumerate(given_spans):
         others = {t for r, (s, d) in enumerate(given_spans) if r != row for t in range(s, s + d)}
         mine = set(range(start, start + lasted))
@@ -38,7 +38,7 @@ def test_parallel_streams_are_not_added_up() -> None:
     builder.add(2, 2000, duration_us=10.0, name="b", core="AI_CORE")
     builder.add(3, 10_000, duration_us=10.0, name="hcom_allReduce__1", core="HCCL")
     builder.add(4, 30_000, duration_us=5.0, name="c", core="AI_CORE")
-    [step] = split_steps(builder.done())
+    [step] = split_steps(builder.build())
     assert (step.computing_us, step.exposed_us, step.overlapped_us, step.free_us) == (17.0, 8.0, 2.0, 10.0)
     assert step.step_us == 35.0
     assert step.is_counted
@@ -48,7 +48,7 @@ def test_what_lies_between_steps_belongs_to_the_later_one() -> None:
     builder = KernelBuilder("x")
     for row, (step, start, lasted) in enumerate((("3", 0, 10), ("4", 25, 10), ("4", 40, 5), ("9", 90, 10))):
         builder.add(row, start * 1000, duration_us=float(lasted), name="a", core="GPU", step=step)
-    kernels = builder.done()
+    kernels = builder.build()
     assert [(s.step, s.step_us, s.free_us) for s in split_steps(kernels)] == [
         ("3", 10.0, 0.0), ("4", 20.0, 5.0), ("9", 10.0, 0.0),
     ]  # fmt: skip

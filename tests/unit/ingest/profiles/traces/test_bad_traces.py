@@ -129,7 +129,7 @@ def test_ten_thousand_steps_are_split_each_by_itself() -> None:
             3 * step + 1, at + 50_000, duration_us=300, name="nccl", core="COMMUNICATION", step=str(step)
         )
         builder.add(3 * step + 2, at + 900_000, duration_us=50, name="copy", core="MEMCPY", step=str(step))
-    steps = split_steps(builder.done())
+    steps = split_steps(builder.build())
     assert len(steps) == 10_000
     for number in (0, 5, 9_999):
         split = steps[number]

@@ -15,7 +15,7 @@ def build(rows: list[tuple[int, int, int]]) -> Kernels:
     builder = KernelBuilder("kernels.csv")
     for row, (start, lasted, core) in enumerate(rows):
         builder.add(row, start, duration_us=lasted / 1e3, name="x", core=CORES[core])
-    return builder.done()
+    return builder.build()
 
 
 def by_hand(rows: list[tuple[int, int, int]]) -> list[float]:

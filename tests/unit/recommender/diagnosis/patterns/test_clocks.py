@@ -25,7 +25,7 @@ def seen(*kernels: tuple[str, float, float]) -> KernelView:
             row, row * 200_000, duration_us=100.0, blocks=blocks, name="k", kind="K", core=core, state="static",
             stream="2", pipes={time: 100.0, f"{part}_total_cycles": 100.0 * MHZ * busy},
         )  # fmt: skip
-    view = view_of(Rank(rank=0, folder="", layout="test", kernels=builder.done()))
+    view = view_of(Rank(rank=0, folder="", layout="test", kernels=builder.build()))
     assert isinstance(view, KernelView)
     return view
 

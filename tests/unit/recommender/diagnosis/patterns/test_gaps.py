@@ -174,7 +174,7 @@ def test_copies_within_the_device_are_no_idle_host(thresholds: Any) -> None:
         )
     ):
         builder.add(row, start * 1000, duration_us=float(lasts), name=name, core=core)
-    kernels = builder.done()
+    kernels = builder.build()
     rank = Rank(rank=0, folder="", layout=KINETO, kernels=kernels, steps=tuple(split_steps(kernels)))
     found = analyse(Profile(path="", ranks=(rank,)), thresholds)
     assert found["host-bound"].lost_us == 60.0

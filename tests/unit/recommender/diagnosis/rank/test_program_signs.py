@@ -20,7 +20,7 @@ def rank_of(*calls: tuple[str, str], kernels: Sequence[str] = (), copies: Sequen
     made = tuple(
         Call(level=level, name=name, total_us=1.0, count=1, max_us=1.0, place=FactPlace("t")) for level, name in calls
     )  # fmt: skip
-    return Rank(rank=0, folder="", layout=KINETO, kernels=builder.done(), calls=made)
+    return Rank(rank=0, folder="", layout=KINETO, kernels=builder.build(), calls=made)
 
 
 def signs(
