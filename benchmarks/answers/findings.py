@@ -164,7 +164,7 @@ def as_published(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> dic
         for item in matter:
             rules[item.rule] += 1
             settings[item.rule][
-                f"{row['id'][-50:]} {row['framework']} {item.written} {item.level} {item.says['en'][:90]}"
+                f"{row['id'][-50:]} {row['framework']} {item.text} {item.level} {item.says['en'][:90]}"
             ] += 1
     for rule, count in rules.most_common():
         print(f"{rule}: {count}")

@@ -37,7 +37,7 @@ def launch_settings(from_command: str | None, server: int | None = None) -> tupl
 
 def show_finding(place: int, item: SettingFinding) -> None:
     """Print all of one finding."""
-    say(f"{place}. {item.written}{_where(item)}   [{item.rule}]")
+    say(f"{place}. {item.text}{_where(item)}   [{item.rule}]")
     _labelled("does", _in(item.says))
     _labelled("costs", _cost(item))
     _labelled("right", _in(item.right))
@@ -151,4 +151,4 @@ def _factor(item: SettingFinding) -> str:
 
 
 def _remedy(item: SettingFinding) -> str:
-    return f"write {item.remedy}" if item.remedy else f"remove {', '.join(item.taken)}"
+    return f"write {item.remedy}" if item.remedy else f"remove {', '.join(item.removals)}"

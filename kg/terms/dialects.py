@@ -94,7 +94,7 @@ def layout_of(settings: Mapping[str, Value], program: str = "") -> ParallelLayou
     return ParallelLayout(**sizes, dp_attention=inside)
 
 
-def spelt(
+def spell(
     fact: str, program: str, release: str = "", value: Value = None, *, copies: int = 1
 ) -> tuple[Meaning, Value] | None:
     """The setting by which a program is told a value of a fact, and how that is written; None without one.
@@ -122,7 +122,7 @@ def spelling_in(program: str, setting: str) -> str:
         return setting
     if meaning in settings_of(program):
         return meaning.key
-    found = spelt(meaning.fact, program) if divides(setting) else None
+    found = spell(meaning.fact, program) if divides(setting) else None
     return setting if found is None else found[0].key
 
 

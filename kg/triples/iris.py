@@ -34,7 +34,7 @@ def segment(name: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def named(path: str, name: str) -> NamedNode:
+def iri_of(path: str, name: str) -> NamedNode:
     """Return the IRI of a name under a path such as ``"hardware"``."""
     return NamedNode(f"{NAMESPACE}{path}/{segment(name)}")
 
@@ -46,62 +46,62 @@ def name_of(iri: NamedNode) -> str:
 
 def hardware_iri(hardware_id: str) -> NamedNode:
     """Return the IRI of a node of the hardware tree."""
-    return named("hardware", hardware_id)
+    return iri_of("hardware", hardware_id)
 
 
 def model_iri(model_id: str) -> NamedNode:
     """Return the IRI of a model."""
-    return named("model", model_id)
+    return iri_of("model", model_id)
 
 
 def framework_iri(framework_id: str) -> NamedNode:
     """IRI of a framework."""
-    return named("framework", framework_id)
+    return iri_of("framework", framework_id)
 
 
 def family_iri(family_id: str) -> NamedNode:
     """Return the IRI of a model family."""
-    return named("family", family_id)
+    return iri_of("family", family_id)
 
 
 def bottleneck_iri(bottleneck_id: str) -> NamedNode:
     """Return the IRI of a bottleneck; the same as that of a cause of this id."""
-    return named("pattern", bottleneck_id)
+    return iri_of("pattern", bottleneck_id)
 
 
 def cause_iri(cause_id: str) -> NamedNode:
     """Return the IRI of a cause; the same as that of a bottleneck of this id."""
-    return named("pattern", cause_id)
+    return iri_of("pattern", cause_id)
 
 
 def strategy_iri(strategy_id: str) -> NamedNode:
     """Return the IRI of a strategy."""
-    return named("strategy", strategy_id)
+    return iri_of("strategy", strategy_id)
 
 
 def fault_iri(fault_id: str) -> NamedNode:
     """Return the IRI of a known fault."""
-    return named("fault", fault_id)
+    return iri_of("fault", fault_id)
 
 
 def recipe_iri(recipe_id: str) -> NamedNode:
     """Return the IRI of a recipe."""
-    return named("recipe", recipe_id)
+    return iri_of("recipe", recipe_id)
 
 
 def parameter_iri(name: str) -> NamedNode:
     """Return the IRI of a tunable parameter."""
-    return named("parameter", name)
+    return iri_of("parameter", name)
 
 
 def region_iri(region_id: str) -> NamedNode:
     """Return the IRI of an electricity grid region."""
-    return named("region", region_id)
+    return iri_of("region", region_id)
 
 
 def schedule_iri(schedule_id: str) -> NamedNode:
     """Return the IRI of a green schedule."""
-    return named("schedule", schedule_id)
+    return iri_of("schedule", schedule_id)
 
 
 def problem_iri(problem_id: str) -> NamedNode:

@@ -9,7 +9,7 @@ from pyoxigraph import Literal, NamedNode
 
 from kg.terms.model_name import VARIANTS, Part, read_name
 from kg.triples import nodes
-from kg.triples.iris import family_iri, model_iri, name_of, named, value_of
+from kg.triples.iris import family_iri, iri_of, model_iri, name_of, value_of
 from kg.triples.vocabulary import TG, Shared
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
         return ()
     given = [name for name, value in sizes.items() if isinstance(value, int) and name not in PADDED]
     models: dict[str, tuple[bool, int, bool]] = {}
-    for node in nodes.subjects(store, named("property", DECISIVE[0]), Literal(int(str(sizes[DECISIVE[0]])))):
+    for node in nodes.subjects(store, iri_of("property", DECISIVE[0]), Literal(int(str(sizes[DECISIVE[0]])))):
         if not node.value.startswith(_MODELS):
             continue
         facts = {name: _fact(store, node, name) for name in given}
@@ -314,4 +314,4 @@ def models_of_size(store: GraphStore, sizes: Mapping[str, object]) -> tuple[str,
 
 
 def _fact(store: GraphStore, node: NamedNode, name: str) -> object:
-    return next(map(value_of, nodes.literals(store, node, named("property", name))), None)
+    return next(map(value_of, nodes.literals(store, node, iri_of("property", name))), None)

@@ -232,7 +232,7 @@ class Answer:
             raise InputError("no launch script follows from this answer: it is no plan for a model")
         findings = self.findings if script else ()
         gone = [item for item in findings if item.is_taken_back]
-        removed = [key for item in gone if item.setting.line is not None for key in item.taken]
+        removed = [key for item in gone if item.setting.line is not None for key in item.removals]
         elsewhere = [item.setting.key for item in gone if item.setting.line is None]
         raised = dict(item.instead for item in findings if item.is_rewritten and item.instead)
         told = [name for name, fact in self.situation.facts.items() if fact.origin is FactOrigin.TOLD]

@@ -57,7 +57,7 @@ class CapacityOption:
     prefill: Fleet | None = None
 
     @classmethod
-    def alone(cls, fleet: Fleet, limits: Sequence[Limit]) -> CapacityOption:
+    def of_fleet(cls, fleet: Fleet, limits: Sequence[Limit]) -> CapacityOption:
         """Instances that do both, as they are."""
         return cls(fleet=fleet, chance=fleet.chance(limits), even_devices=fleet.devices)
 
@@ -227,7 +227,7 @@ def capacity(
     options = [item for one in rated if (item := _option(one, request, limits)) is not None]
     options += [item for item in apart if item.chance >= LEAST_CHANCE]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
-    nearest = [*(CapacityOption.alone(Fleet(rated=one), limits) for one in rated), *apart]
+    nearest = [*(CapacityOption.of_fleet(Fleet(rated=one), limits) for one in rated), *apart]
     return Capacity(
         options=tuple(chosen),
         nearest=None

@@ -11,7 +11,7 @@ from kg.nouns.framework import Framework
 from kg.nouns.release import release_key
 from kg.nouns.situation import StatedFact
 from kg.nouns.values import Value
-from kg.terms.dialects import spelt, statement
+from kg.terms.dialects import spell, statement
 from kg.terms.meanings import variant_of
 from kg.terms.setting_registry import registry, softwares
 from kg.terms.successors import successors
@@ -54,8 +54,7 @@ _OF_REWARDS = "verl"
 """Trainer on rewards of sampled answers: of such programs the one with most official recipes, on
 GPUs and on Ascend. A choice, and said."""
 POOLED = frozenset({"embedding", "reranking"})
-"""Tasks of encoders that the servers of language models serve too: supported models of vLLM and vLLM Ascend,
-pooling."""
+"""Tasks of encoders that language model servers serve too (vLLM, vLLM Ascend: supported models, pooling)."""
 ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}
 """Programs that replace others on Ascend."""
 
@@ -119,7 +118,7 @@ def running_framework(
     # the usual program, each rule overruling those before: the work, diffusion, adapters, rewards
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, is_language), ""))
     usual = by_id.get(_OF_DIFFUSION.get(vendor, ""), usual) if denoises else usual
-    if trains and usual is not None and _has_adapters(problem) and spelt("lora_rank", usual.id) is None:
+    if trains and usual is not None and _has_adapters(problem) and spell("lora_rank", usual.id) is None:
         usual = by_id.get(_OF_ADAPTERS, usual)
     if trains and problem.workload.traits.get("rewards") is True:
         usual = by_id.get(_OF_REWARDS, usual)

@@ -100,7 +100,7 @@ def without_costs(
                 if item.adds and plain_key(key) not in map(plain_key, problem.current or {}):
                     added[plain_key(key)] = value if number is None else number
         elif item.is_taken_back or (limits and item.kind is FindingKind.LIMIT):
-            names |= {plain_key(name) for name in item.taken}
+            names |= {plain_key(name) for name in item.removals}
             gone |= names | {name.rpartition(".")[2] for name in names}
             gone |= {name.removeprefix("no_") for name in names}
             precision = None if item.kind is FindingKind.PRECISION else precision

@@ -105,7 +105,7 @@ class AuditCase:
         return found
 
     @cached_property
-    def stated(self) -> Mapping[str, FactValue]:
+    def all_facts(self) -> Mapping[str, FactValue]:
         """The facts, with every setting under each of its names."""
         facts: dict[str, FactValue] = dict(self.facts)
         for setting, forms in self.forms.items():

@@ -95,7 +95,7 @@ class SettingFinding:
     priced: PricedCost | None = None
 
     @property
-    def written(self) -> str:
+    def text(self) -> str:
         """The setting with its value, as people write it."""
         key, value = self.setting.key, self.setting.value
         if value == "true" and key.startswith("-"):
@@ -103,7 +103,7 @@ class SettingFinding:
         return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
 
     @property
-    def taken(self) -> tuple[str, ...]:
+    def removals(self) -> tuple[str, ...]:
         """The settings that are taken away, where nothing is written in their place."""
         return self.removes or (self.setting.key,)
 
@@ -172,7 +172,7 @@ class SettingFinding:
             "says": dict(self.says),
             "cost": dict(self.cost),
             "right": dict(self.right),
-            "remedy": {"write": self.remedy} if self.remedy else {"remove": list(self.taken)},
+            "remedy": {"write": self.remedy} if self.remedy else {"remove": list(self.removals)},
             **({"others": list(self.others)} if self.others else {}),
             "default": self.default or None,
             "priced": None if self.priced is None else self.priced.to_json(),

@@ -66,7 +66,7 @@ def _holds(condition: str, case: AuditCase) -> bool:
     """True if a condition holds for certain; a setting that the launch does not name is empty."""
     read = Condition(condition)
     unset = {f"setting[{name}]": "" for name in read.settings}
-    return read.judge({**unset, **case.stated}).truth is Truth.HOLDS
+    return read.judge({**unset, **case.all_facts}).truth is Truth.HOLDS
 
 
 def _is_default(case: AuditCase, setting: RunningSetting) -> bool:

@@ -190,7 +190,7 @@ def _facts(item: SettingFinding, case: AuditCase, question: Question) -> dict[st
 
 def _left(item: SettingFinding, case: AuditCase, question: Question) -> dict[str, object]:
     """Cost-model settings of what a launch still says without what a finding takes away."""
-    taken = [plain_key(name) for name in item.taken]
+    taken = [plain_key(name) for name in item.removals]
     left: dict[str, Value] = {}
     for setting in case.settings:
         key = plain_key(setting.key)

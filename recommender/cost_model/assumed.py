@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from kg.nouns.situation import FactOrigin, StatedFact
-from kg.terms.dialects import spelt
+from kg.terms.dialects import spell
 from kg.terms.tasks import LENGTHS as TASK_LENGTHS
 from recommender.cost_model.settings.drafts import usual_share
 from recommender.cost_model.settings.plans import SERVING
@@ -105,7 +105,7 @@ def assumed_by_price(
     micro, batch, engines = (priced.get(name) for name in ("micro_batch", "batch", "data_parallel"))
     networks = feeds_forward(question.model, question.phase)
     is_unwritten = (
-        question.phase == "training" and spelt("micro_batch", question.engine, question.version, 1) is None
+        question.phase == "training" and spell("micro_batch", question.engine, question.version, 1) is None
     )
     if micro and (networks or is_unwritten) and "micro_batch" not in question.settings:
         words = f"{float(str(micro)):g} samples of each device at once"

@@ -261,7 +261,7 @@ class KnownFaults:
                 self._seen.setdefault(fault.id, (fault, []))[1].append(line)
         return bool(shown)
 
-    def seen(self) -> list[SeenFault]:
+    def seen_faults(self) -> list[SeenFault]:
         """Faults that were found: causes before those that only say that something failed, the last first."""
         found = [_seen_fault(fault, lines) for fault, lines in self._seen.values()]
         return sorted(found, key=lambda item: (is_general(item.fault.id), -item.last))
@@ -303,7 +303,7 @@ def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault
     for lines in read_lines(path, faults.codes_in, lambda _: (), lambda _: None):
         for line, shown in zip(lines, index.find([line.head for line in lines]), strict=True):
             faults.take(line, shown)
-    return tuple(faults.seen())
+    return tuple(faults.seen_faults())
 
 
 def _expression(fault: FaultPattern) -> re.Pattern[str]:

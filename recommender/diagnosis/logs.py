@@ -227,7 +227,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     known = {number for item in statements for number in item.lines}
     unknown = [line for line in telling if not _STATE.match(line.last) and not known & set(line.numbers)]
     unknown.sort(key=lambda line: line.numbers[0])
-    seen = faults.seen()
+    seen = faults.seen_faults()
     own = dict.fromkeys(name for item in statements for name in item.programs)
     return LogReading(
         faults=tuple(seen),

@@ -130,7 +130,7 @@ class SimulatedJob:
     replanned: float
     promised: float
 
-    def kept(self, emitted: float) -> float:
+    def saving(self, emitted: float) -> float:
         """Share of the emissions at once that was saved; 0 where there were none to save."""
         return 1 - emitted / self.at_once if self.at_once > 0 else 0.0
 
@@ -264,7 +264,7 @@ def backtest(
         else:
             begin = best_start(expected, length)
             floor = truth[begin : begin + length].sum()
-        held = low * variation <= run.kept(emitted) - promise <= high * variation
+        held = low * variation <= run.saving(emitted) - promise <= high * variation
         rows.append(
             (
                 run.at_once, run.perfect, emitted, run.once if promise_once else run.at_once, floor,

@@ -177,7 +177,7 @@ class GreenDesk:
         """Take series in; see :meth:`GreenShelf.add`."""
         return self.shelf.add(files, region=region, zone=zone, label=label, kind=kind)
 
-    def seen(self, region: str, now: datetime) -> GridOutlook:
+    def grid_outlook(self, region: str, now: datetime) -> GridOutlook:
         """Forecast of a region's intensity from ``now`` on."""
         stored = self.shelf.load(region) if region else None
         return outlook(
@@ -205,7 +205,7 @@ class GreenDesk:
         """
         moment = now or self._clock()
         chosen = self.shelf.choose(region)
-        expected, kept = self.seen(chosen, moment), self.record(chosen).factor
+        expected, kept = self.grid_outlook(chosen, moment), self.record(chosen).factor
         if not len(expected.g_per_kwh):
             raise NoEvidenceError(f"no plan: {expected.basis}", hint=_IMPORT)
         return make_plan(
@@ -250,7 +250,7 @@ class GreenDesk:
         """
         moment = now or self._clock()
         chosen = self.shelf.choose(region)
-        expected = self.seen(chosen, moment)
+        expected = self.grid_outlook(chosen, moment)
         stored = self.shelf.load(chosen) if chosen else None
         if stored is None or not len(expected.g_per_kwh):
             raise NoEvidenceError(f"no forecast: {expected.basis}", hint=_IMPORT)

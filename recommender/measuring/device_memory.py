@@ -50,7 +50,7 @@ class HeldMemory:
     def now(cls) -> HeldMemory:
         """Read it from the tool of the vendor, where there is one."""
         tool = next((name for name in _TOOLS if shutil.which(name)), "")
-        text = said(_TOOLS[tool]).replace(",", "/") if tool else ""
+        text = tool_output(_TOOLS[tool]).replace(",", "/") if tool else ""
         used = tuple((int(held), int(whole)) for held, whole in _HBM.findall(text) if int(whole))
         disk = shutil.disk_usage(_SHARED) if _SHARED.is_dir() else None
         return cls(used=used, tool=tool, shared=(0, 0) if disk is None else (disk.used, disk.total))
@@ -74,7 +74,7 @@ class HeldMemory:
         """Memory held beyond this state, and by whom; empty for none."""
         for number, (before, (held, whole)) in enumerate(zip(self.used, now.used, strict=False)):
             if held - before[0] > _SPARE * whole:
-                holders = said(_HOLDERS).strip() if self.tool == "nvidia-smi" else ""
+                holders = tool_output(_HOLDERS).strip() if self.tool == "nvidia-smi" else ""
                 by = f", by {'; '.join(holders.splitlines())}" if holders else f"; {self.tool} tells by whom"
                 return f"device {number} still holds {held - before[0]} MiB more than before{by}"
         if now.shared[0] - self.shared[0] > _SPARE * now.shared[1]:
@@ -118,7 +118,7 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-def said(command: tuple[str, ...], longest_s: float = ANSWER_S) -> str:
+def tool_output(command: tuple[str, ...], longest_s: float = ANSWER_S) -> str:
     """Run a tool; what it prints, empty where it is absent, fails or does not end."""
     if shutil.which(command[0]) is None:  # no process is made to find that out: it is asked at each probe
         return ""

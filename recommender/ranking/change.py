@@ -75,8 +75,7 @@ class Change:
     """A change to test: a strategy, settings of recipes, another layout, a configuration of cases, a start.
 
     Attributes:
-        id: From problem, configuration and knowledge version; an outcome and ``explain`` refer to it. Empty
-            where nothing was recommended.
+        id: From problem, configuration and knowledge version, for outcomes and ``explain``; may be empty.
         title: What it is, in a few words.
         strategy: Id of the strategy; empty for a configuration of past cases or of recipes.
         how: What one does, in a sentence; empty if the configuration says it.

@@ -64,7 +64,7 @@ class ModelTraits:
     most_tokens: int | None = None
     hub: str = ""
 
-    def held(self, tp: int, pp: int, ep: int) -> float | None:
+    def device_parameters(self, tp: int, pp: int, ep: int) -> float | None:
         """Parameters that each device of a layout holds; None where their number is unknown."""
         if not self.parameters:
             return None

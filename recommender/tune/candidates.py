@@ -22,7 +22,7 @@ from kg.nouns.codec import JsonNoun, fields_json, in_json, noun_of
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, Value, digest, show
-from kg.terms.dialects import positive, spelt, statement
+from kg.terms.dialects import positive, spell, statement
 from kg.terms.meanings import kinds, meaning_of, programs, settings_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
@@ -126,7 +126,7 @@ def _samples(settings: Mapping[str, str], script: LaunchScript) -> int:
 
 def _key(script: LaunchScript, fact: str) -> str:
     """The setting by which a script's program is told a fact, as the script has it; empty without one."""
-    found = spelt(fact, script.program) if script.program in programs() else None
+    found = spell(fact, script.program) if script.program in programs() else None
     return "" if found is None else _as_written(script, found[0].key)
 
 
@@ -148,7 +148,7 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
     taken = [item for item in found if item.is_taken_back]
     for finding in taken:
         yield _taken(finding, script)
-    costly = {plain_key(key) for finding in taken for key in finding.taken}
+    costly = {plain_key(key) for finding in taken for key in finding.removals}
     start = [
         item
         for item in written_settings(answer.plan)
@@ -354,7 +354,7 @@ def _without(keys: tuple[str, ...], why: str) -> TuneChange:
 
 
 def _taken(finding: SettingFinding, script: LaunchScript) -> TuneChange:
-    keys = tuple(_as_written(script, key) for key in finding.taken)
+    keys = tuple(_as_written(script, key) for key in finding.removals)
     return _without(keys, f"check: {finding.rule}")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.launch import read_launches
 from ingest.questions.launches.variables import CONTAINERS
 from kg.errors import InputError
-from recommender.measuring.device_memory import ANSWER_S, said
+from recommender.measuring.device_memory import ANSWER_S, tool_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,4 +105,4 @@ class ContainerCommand:
             self._said("rm", "--force", *found)
 
     def _said(self, *words: str, longest_s: float = ANSWER_S) -> str:
-        return said((self.runtime, *words), longest_s)
+        return tool_output((self.runtime, *words), longest_s)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recommender.measuring.device_memory import said
+from recommender.measuring.device_memory import tool_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -92,7 +92,7 @@ def _lost_s() -> dict[str, float]:
     for name in ("memory", "io"):
         if (told := _FULL.search(_text(_PRESSURE / name))) is not None:
             found[name] = int(told[1]) / 1e6
-    reasons = (map(int, re.findall(r"\d+", line)) for line in said(_CLOCKS).splitlines())
+    reasons = (map(int, re.findall(r"\d+", line)) for line in tool_output(_CLOCKS).splitlines())
     devices = [max(each, default=0) / 1e6 for each in reasons]  # they may hold at once
     packages = [int(_text(path) or 0) / 1e3 for path in sorted(_THROTTLES.glob(_PACKAGE))]
     return found | {f"heat of {number}": value for number, value in enumerate([*devices, *packages])}

@@ -47,7 +47,7 @@ class CarbonDesk(Desk):
         return choose_for_carbon(
             answer,
             self.hardware,
-            self.grids.seen(chosen, now),
+            self.grids.grid_outlook(chosen, now),
             now=now,
             deadline=moment_of(by, now),
             duration_s=duration_s,

@@ -49,7 +49,7 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
     start = answer.plan.start
     held = {plain_key(item.key) for item in start.settings}
     refused = [item for item in answer.findings if item.kind is FindingKind.REFUSED]
-    gone = {plain_key(key) for item in answer.findings if item.is_taken_back for key in item.taken}
+    gone = {plain_key(key) for item in answer.findings if item.is_taken_back for key in item.removals}
     gone |= {plain_key(item.setting.key) for item in refused}
     kept = [
         PlanSetting(where=item.place, key=item.key, value=_shown(item), origin=Origin.CURRENT)

@@ -15,7 +15,7 @@ from pyoxigraph import Triple
 
 from embeddings.vector_table import VectorTable
 from kg.rows import trials_file
-from kg.triples.iris import literal, named
+from kg.triples.iris import iri_of, literal
 from kg.triples.oxigraph_store import OxigraphStore
 from recommender.experiment.journal import ExperimentJournal
 from recommender.experiment.metadata import ExperimentMetadata
@@ -51,7 +51,7 @@ def rows(folder: Path) -> None:
 def graph(folder: Path) -> None:
     """A graph that was flushed."""
     store = OxigraphStore(folder / "graph")
-    store.extend(Triple(named("one", str(k)), named("property", "is"), literal(k)) for k in range(TRIPLES))
+    store.extend(Triple(iri_of("one", str(k)), iri_of("property", "is"), literal(k)) for k in range(TRIPLES))
     store.flush()
 
 

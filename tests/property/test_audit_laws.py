@@ -127,4 +127,4 @@ def test_a_start_is_without_what_its_findings_take_back(
     pasted = "\n".join(answer.starts[0].paste_lines)
     for item in answer.findings:
         if item.level is FindingLevel.ERROR and str(item.kind) in {"cost", "debugging", "precision"}:
-            assert item.written not in pasted
+            assert item.text not in pasted

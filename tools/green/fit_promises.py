@@ -72,8 +72,8 @@ def main() -> None:
                         )
                         variation = float(recent.std() / recent.mean())
                         for when, kept in (
-                            ("once", run.kept(run.once)),
-                            ("replanned", run.kept(run.replanned)),
+                            ("once", run.saving(run.once)),
+                            ("replanned", run.saving(run.replanned)),
                         ):
                             runs[f"{mode}-{when}"][i][j].append((path.stem, run.promised, kept, variation))
         print(path.stem, len(spread), flush=True)

@@ -54,7 +54,7 @@ def keys(*texts: str) -> Iterator[Pair]:
 
 
 SCHEMES: dict[type[Concept], NamedNode] = {
-    noun: iris.named("scheme", name)
+    noun: iris.iri_of("scheme", name)
     for noun, name in (
         (HardwareProfile, "hardware"),
         (ModelFamily, "model"),

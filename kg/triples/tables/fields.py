@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import Literal, NamedNode
 
 from kg.nouns.values import Settings, canonical_json
-from kg.triples.iris import labels_of, language_literal, literal, name_of, named, value_of
+from kg.triples.iris import iri_of, labels_of, language_literal, literal, name_of, value_of
 from kg.triples.vocabulary import NAMESPACE, RDF_JSON, RDF_TYPE
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class Spread(Field):
     def write(self, value: Any, draft: SubjectDraft) -> None:
         """Write a literal for each setting."""
         for name, item in value.items():
-            draft.add(named(self.path, name), literal(item))
+            draft.add(iri_of(self.path, name), literal(item))
 
     def read(self, node: Node) -> object:
         """Return all settings."""

@@ -23,7 +23,7 @@ from kg.nouns.knowledge import (
 )
 from kg.triples import iris
 from kg.triples import vocabulary as names
-from kg.triples.iris import literal, named
+from kg.triples.iris import iri_of, literal
 from kg.triples.tables.common import concept_fields, concept_keys, derived_from, unit_of
 from kg.triples.tables.fields import EnumField, LinkField, LiteralField
 from kg.triples.tables.table import NounTable, Statements
@@ -96,7 +96,7 @@ def _facts() -> Field:
         name="facts",
         predicate=TG.HAS_FACT,
         table=FACT,
-        plain=lambda fact: (named("property", fact.name), literal(fact.value)),
+        plain=lambda fact: (iri_of("property", fact.name), literal(fact.value)),
     )
 
 

@@ -58,7 +58,7 @@ class WaitOutcome(JsonNoun):
         with path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(self.to_json()) + "\n")
 
-    def kept(self, series: IntensitySeries) -> float | None:
+    def saving(self, series: IntensitySeries) -> float | None:
         """Saving against a start at its arrival; None where the series does not have those hours yet."""
         lasts = sum((end - begin).total_seconds() for begin, end in self.spans)
         edges = np.arange(len(series.values) + 1) * SLOT_S
@@ -116,7 +116,7 @@ def record_of(path: Path, series: IntensitySeries) -> WaitRecord:
         for line in lines
         if (item := WaitOutcome.from_line(line)) is not None and item.region == series.region
     ]
-    pairs = [(item.promised, kept) for item in outcomes if (kept := item.kept(series)) is not None]
+    pairs = [(item.promised, kept) for item in outcomes if (kept := item.saving(series)) is not None]
     if not pairs:
         return WaitRecord()
     promised, kept = np.mean(pairs, axis=0)

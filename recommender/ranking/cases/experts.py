@@ -136,8 +136,7 @@ def opinions(
         evidence: What the neighbours say.
         chosen: The candidates that are compared, indices, shape (n,).
         heard: Voice of each source, shape (S,).
-        modelled: Log regrets by the response model, shape (n,); where there is none the nearest case stands
-            in.
+        modelled: Log regrets by the response model, shape (n,); without one the nearest case stands in.
     """
     ratios = evidence.ratios[:, chosen]
     finite = np.isfinite(ratios)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, UnknownEntityError
 from kg.nouns.layout import DEGREES, ParallelLayout
-from kg.terms.dialects import positive, spelt, statement
+from kg.terms.dialects import positive, spell, statement
 from kg.terms.setting_registry import registry
 from recommender.cost_model.layout_domain import SHARING, fullest
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
@@ -277,7 +277,7 @@ def _reliefs(
         fits = server.longest(length, room, precision_cache=cached)
         if fits >= max(tokens, PAGE):
             yield {**better, "precision_cache": cached, **({"max_len": fits} if fits < length else {})}
-    for more in (2, 4, 8, 16) if spelt("tp", program) else ():
+    for more in (2, 4, 8, 16) if spell("tp", program) else ():
         wide = server.layout.tp * more
         if wide > _WIDEST or question.model.heads % wide:
             break
@@ -298,7 +298,7 @@ def own_share(program: str, release: str, memory: float, tp: int = 1) -> float:
     if program in _WHOLE:
         return 1.0
     if program != "sglang":
-        found = spelt("memory_share", program, release)
+        found = spell("memory_share", program, release)
         try:
             asked = None if found is None else registry(program).at(release).look_up(found[0].key)
         except UnknownEntityError:
@@ -330,7 +330,7 @@ def written_change(
     """A change of facts in the words of a launch, else in those of its program's release."""
     words = []
     for fact, value in change.items():
-        found = spelt(fact, program, release, value)
+        found = spell(fact, program, release, value)
         key = by_fact.get(fact) or (fact if found is None else found[0].key)
         words.append(f"{key}{' ' if key.startswith('-') else '='}{value if found is None else found[1]}")
     return " ".join(words)

@@ -60,7 +60,7 @@ def case_settings(
     return found
 
 
-def told(run: MeasuredRun, number: int) -> str:
+def describe_run(run: MeasuredRun, number: int) -> str:
     """A run in a line, with how many others correct the price."""
     names = ("TP", "PP", "CP")
     sizes = [f"{name} {2**size:.0f}" for name, size in zip(names, run.place.layout, strict=False) if size]

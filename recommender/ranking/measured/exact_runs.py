@@ -13,7 +13,7 @@ from kg.nouns.entities import Better, Kind, Status, Trust
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
 from kg.terms.circumstances import sizes_of_shape
-from kg.terms.dialects import layout_of, spelt
+from kg.terms.dialects import layout_of, spell
 from kg.terms.meanings import kind_of, meaning_of
 from kg.terms.metrics import METRICS as NAMED
 from kg.terms.units import Dimension
@@ -220,7 +220,7 @@ def words_of(
             positive = name.removeprefix("no_")
             is_turned = positive != name and release is not None and is_usable(positive)
             words.update({positive: not value} if is_turned else {name: value})
-        elif meaning is not None and (found := spelt(meaning.fact, program, value=meaning.says(value))):
+        elif meaning is not None and (found := spell(meaning.fact, program, value=meaning.says(value))):
             words[found[0].key] = found[1]
     return Settings(words)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
-from kg.terms.dialects import spelt, statement
+from kg.terms.dialects import spell, statement
 from kg.terms.meanings import OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
 from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
@@ -49,7 +49,7 @@ def assumed_settings(
     if told:
         priced["precision"] = PRECISION_NAMES.get(told, told)
     named, is_shared = str(priced["precision"]), replicated_by(framework, layout.degrees()) is not None
-    is_refused = spelt("precision", framework, situation.framework.version, named) is None
+    is_refused = spell("precision", framework, situation.framework.version, named) is None
     if (is_shared or framework in FIELDED) and told and named != "bf16" and is_refused:
         raise untold(framework, "precision", named, "precision")
     if framework in MEGATRON | {"mindformers"}:
@@ -82,7 +82,7 @@ def one_queue(
 
 def untold(program: str, name: str, value: Value, fact: str) -> InputError:
     """The refusal of what a program has no setting for, naming who has."""
-    others = sorted(other for other in programs() if other != OWN and spelt(fact, other, value=value))
+    others = sorted(other for other in programs() if other != OWN and spell(fact, other, value=value))
     is_load = not others or kinds()[fact] in OF_A_LOAD
     said = f"of the load it is told so: --shape {name}={value}"
     return InputError(
@@ -104,7 +104,7 @@ def _trained(
         yield "turns", int(float(str(samples)) / float(str(settings["micro_batch"])) / layout.dp)
     if framework in MINDSPEED:
         yield "flash_attention", 1
-    if (rank := settings.get("lora_rank")) and spelt("lora_rank", framework) is None:
+    if (rank := settings.get("lora_rank")) and spell("lora_rank", framework) is None:
         raise untold(framework, "lora_rank", int(float(str(rank))), "lora_rank")
     yield from _whole(settings, "lora_rank")
     if settings.get("recompute") == "full":
@@ -129,7 +129,7 @@ def _shared_out(
         value = value if isinstance(value, str) else int(float(str(value)))
         if name in _OF_ADAPTERS and name in running:
             continue  # the script tells it in words of its own
-        if name in _OF_ADAPTERS and spelt(name, framework.id, framework.version, value) is None:
+        if name in _OF_ADAPTERS and spell(name, framework.id, framework.version, value) is None:
             raise untold(framework.id, name, value, name)
         yield name, value
 

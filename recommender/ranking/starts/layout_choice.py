@@ -85,14 +85,12 @@ def choose_layouts(
     Args:
         options: Layouts that fit.
         weighed: Recipes for such problems, with weights.
-        training: Whether the model is trained: then what each device holds counts, else whether experts are
-            spread.
+        training: Whether the model is trained: then the memory of a device counts, else spread experts do.
         model: Traits of the model that is divided; None where they are unknown.
         trust: Weight of the modelled merit.
         rule: Weight of the rule of thumb beside the recipes.
         settings: What all of them were priced with.
-        tested: Factor on the odds of a layout by its split, from tests of starts: 0 takes it out where
-            another is left.
+        tested: Factor on the odds of a layout by its split, from tests; 0 drops it while another is left.
     """
     tested = tested or {}
     options = [item for item in options if tested.get(item.layout.split, 1.0)] or options
@@ -205,8 +203,9 @@ def likeness(
     is_other_kind = is_another and len(mixtures) > 1
     divided = ("cp",) if is_other_kind else ("tp", "cp")  # experts are spread where tensors are split
     apart = sum(_doublings(getattr(layout, name), published[name]) for name in divided)
-    held = model.held(layout.tp, layout.pp, layout.ep) if model and is_another else None
-    same = None if one.model is None else one.model.held(published["tp"], published["pp"], published["ep"])
+    held = model.device_parameters(layout.tp, layout.pp, layout.ep) if model and is_another else None
+    theirs = {name: published[name] for name in ("tp", "pp", "ep")}
+    same = None if one.model is None else one.model.device_parameters(**theirs)
     if held is not None and same is not None:
         return math.exp(-apart - _doublings(held, same))
     return math.exp(-apart - sum(_doublings(getattr(layout, name), published[name]) for name in ("pp", "ep")))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Value
-from kg.terms.dialects import DEGREES, spelt
+from kg.terms.dialects import DEGREES, spell
 from kg.terms.meanings import settings_of, stated_anyway
 from recommender.cost_model.layout_domain import WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
@@ -85,7 +85,7 @@ def spelt_settings(
         source: Where that can be read.
         copies: Replicas, over which some frameworks count.
     """
-    found = [spelt(fact, framework, release, value, copies=copies) for fact, value in facts.items()]
+    found = [spell(fact, framework, release, value, copies=copies) for fact, value in facts.items()]
     return [
         item
         for one, value in filter(None, found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import DEGREES
-from kg.terms.dialects import spelt
+from kg.terms.dialects import spell
 from kg.terms.meanings import meaning_of
 from kg.terms.model_name import quantised_format
 from kg.terms.purposes import QUANTISATION, plain_key
@@ -243,7 +243,7 @@ def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str
     least = 0.0 if own is None else float(str(own.get("zero_stage", 0)))
     if own is None or "zero_stage" in settings or least == _ALL_SHARED:
         return ()
-    stages = [stage for stage in (2, 3) if stage > least and spelt("zero_stage", framework, release, stage)]
+    stages = [stage for stage in (2, 3) if stage > least and spell("zero_stage", framework, release, stage)]
     return ({}, *({"zero_stage": float(stage), "pure_bf16": 0.0} for stage in stages))
 
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kg.terms.dialects import spelt, statement
+from kg.terms.dialects import spell, statement
 from kg.terms.meanings import meaning_of
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import memory_bytes
@@ -136,7 +136,7 @@ def rollout_of(question: Question, option: PricedStep, now: Mapping[str, Value])
     fastest: dict[float, PricedStep | None] = {}
     for named in _MOVED:
         moved = (*named, "gradients") if named and held["gradients"] else named
-        is_fixed = any(spelt(_FACTS[name], question.engine) is None for name in named)
+        is_fixed = any(spell(_FACTS[name], question.engine) is None for name in named)
         is_other = is_fixed or any(
             now.get(fact, name in moved) != (name in moved) for name, fact in _FACTS.items()
         )

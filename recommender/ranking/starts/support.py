@@ -20,7 +20,7 @@ from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes
 from recommender.ranking.feasibility.server_fit import server_fit
 from recommender.ranking.layout_question import LIMITED
-from recommender.ranking.measured.best_case import told
+from recommender.ranking.measured.best_case import describe_run
 from recommender.ranking.start import OFFICIAL
 from recommender.ranking.starts.layout_choice import degrees, likeness
 from recommender.ranking.starts.layout_options import USUAL_TPOT_S
@@ -161,7 +161,7 @@ def memory_line(option: PricedStep, memory_bytes: float) -> str:
 
 def because(draft: StartDraft, chosen: ChosenLayout | None, runs: Sequence[MeasuredRun]) -> list[str]:
     """Measured runs, memory and recipes that speak for a layout, a sentence each."""
-    lines = [told(runs[0], len(draft.measured))] if runs else []
+    lines = [describe_run(runs[0], len(draft.measured))] if runs else []
     if not runs and chosen is not None and chosen.option.doubt < NOTICEABLE:
         number = len(draft.measured)
         lines.append(f"corrected by {number} measured run{'s' if number > 1 else ''} of this model near by")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.recipe import Authority, RecipeSetting
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
-from kg.terms.dialects import spelt
+from kg.terms.dialects import spell
 from kg.terms.meanings import meaning_of, settings_of, table
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import registry
@@ -50,7 +50,7 @@ def _spelt(program: str, recipe: Recipe) -> Iterator[RecipeSetting]:
             continue
         meaning = meaning_of(item.key, recipe.framework)
         said = meaning.says(item.value) if meaning is not None and meaning.reads(item.value) else None
-        found = spelt(meaning.fact, program, "", said) if meaning is not None and said is not None else None
+        found = spell(meaning.fact, program, "", said) if meaning is not None and said is not None else None
         if found is not None:
             yield RecipeSetting(where=found[0].place, key=found[0].key, value=show(found[1]))
         elif (field := _fields(program).get(plain_key(item.key))) is not None:

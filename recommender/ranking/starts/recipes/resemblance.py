@@ -56,8 +56,7 @@ class WeighedRecipe:
         recipe: The recipe.
         distance: From the situation, 0 for the very same.
         weight: Its share among all that were compared; they add up to 1.
-        reliability: What tests of starts that rest on it made of its weight, which holds it already; 1 where
-            there were none.
+        reliability: Factor of its weight, which holds it already, from tests of its starts; 1 without any.
         model: Traits of its model; None where they were not looked up.
         is_foreign: Whether it is for a chip of another vendor or kind, or another task: its layout counts,
             its settings do not.

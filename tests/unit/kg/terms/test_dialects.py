@@ -4,7 +4,7 @@ import pytest
 
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Value
-from kg.terms.dialects import degrees_of, layout_of, positive, spelling_in, spelt, statement
+from kg.terms.dialects import degrees_of, layout_of, positive, spell, spelling_in, statement
 from kg.terms.meanings import kinds, programs, settings_of
 
 
@@ -13,7 +13,7 @@ def test_what_is_spelt_says_the_same_again(program: str) -> None:
     tried = 0
     for fact in {item.fact for item in settings_of(program)}:
         for value in (0, 1, 2, 8, 0.5, "bf16", "fp16", "int8", "fp8", "full", "selective", "optimizer"):
-            found = spelt(fact, program, value=value)
+            found = spell(fact, program, value=value)
             if found is None or found[0].product or isinstance(value, str) != (kinds()[fact] == "choice"):
                 continue
             meaning, written = found
@@ -84,24 +84,24 @@ def test_names_that_were_read_are_known_by_their_facts() -> None:
 def test_a_fact_is_spelt_as_a_program_takes_it(
     fact: str, program: str, value: int | str, key: str, written: object
 ) -> None:
-    found = spelt(fact, program, value=value, copies=4)
+    found = spell(fact, program, value=value, copies=4)
     assert found is not None
     assert (found[0].key, found[1]) == (key, written)
 
 
 def test_what_a_program_is_not_told_is_not_spelt() -> None:
-    assert spelt("dp", "megatron-lm", value=2) is None
-    assert spelt("tp", "gromacs", value=2) is None
-    assert spelt("graph", "sglang", value=1) is None
+    assert spell("dp", "megatron-lm", value=2) is None
+    assert spell("tp", "gromacs", value=2) is None
+    assert spell("graph", "sglang", value=1) is None
 
 
 def test_a_release_takes_the_spelling_that_it_has() -> None:
-    old, new = (spelt("captured_requests", "sglang", release, 64) for release in ("0.5.6.post2", "0.5.23"))
+    old, new = (spell("captured_requests", "sglang", release, 64) for release in ("0.5.6.post2", "0.5.23"))
     assert [found and found[0].key for found in (old, new)] == [
         "--cuda-graph-max-bs",
         "--cuda-graph-max-bs-decode",
     ]
-    assert spelt("tp", "sglang", "no release", 2) is not None
+    assert spell("tp", "sglang", "no release", 2) is not None
 
 
 def test_a_spelling_of_another_program_is_the_one_of_this() -> None:

@@ -30,7 +30,7 @@ def xsd(name: str) -> NamedNode:
         (iris.workload_iri("abc"), "workload/abc"),
         (iris.source_iri("abc"), "source/abc"),
         (iris.batch_iri(7), "batch/7"),
-        (iris.named("dimension", "seq len"), "dimension/seq%20len"),
+        (iris.iri_of("dimension", "seq len"), "dimension/seq%20len"),
         (iris.context_iri("slow-link", "h100", ""), "context/slow-link/h100/"),
         (
             iris.effect_iri(iris.context_iri("a", "b", "c"), "overlap", "step_time", "measured"),

@@ -113,7 +113,7 @@ def test_a_fact_is_a_statement_with_its_source_and_a_plain_value() -> None:
     store = OxigraphStore()
     store.extend(to_triples(device))
     node = iris.hardware_iri("x")
-    assert [t.object for t in store.triples(node, iris.named("property", "memory_bytes"))] == [literal(64)]
+    assert [t.object for t in store.triples(node, iris.iri_of("property", "memory_bytes"))] == [literal(64)]
     statement = next(store.triples(node, TG.HAS_FACT)).object
     assert isinstance(statement, NamedNode)
     assert {t.predicate: t.object for t in store.triples(statement)} == {

@@ -19,9 +19,9 @@ def test_a_setting_goes_by_all_its_names() -> None:
     assert names["--no-enable-prefix-caching"]["enable_prefix_caching"] == "false"
     assert names["-tp"]["tensor_parallel_size"] == "4"
     assert names["cc.cudagraph_mode"]["compilation_config.cudagraph_mode"] == "NONE"
-    assert case.stated["setting[enable_prefix_caching]"] == "false"
-    assert case.stated["setting[tensor_parallel_size]"] == "4"
-    assert case.stated["software[vllm]"] == "0.33.0"
+    assert case.all_facts["setting[enable_prefix_caching]"] == "false"
+    assert case.all_facts["setting[tensor_parallel_size]"] == "4"
+    assert case.all_facts["software[vllm]"] == "0.33.0"
 
 
 def test_an_unknown_value_has_no_form() -> None:

@@ -32,7 +32,7 @@ EAGER = SettingFinding(
 )
 def test_a_setting_is_written_as_people_write_it(key: str, value: str, text: str) -> None:
     setting = replace(EAGER.setting, key=key, value=value)
-    assert replace(EAGER, setting=setting).written == text
+    assert replace(EAGER, setting=setting).text == text
 
 
 def test_the_worst_comes_first() -> None:
@@ -71,9 +71,9 @@ def test_a_limit_below_what_is_told_is_raised_unless_it_is_a_note() -> None:
 
 
 def test_what_is_taken_away_is_the_setting_or_what_the_rule_names() -> None:
-    assert EAGER.taken == ("--enforce-eager",)
+    assert EAGER.removals == ("--enforce-eager",)
     several = replace(EAGER, removes=("--a", "--b"))
-    assert several.taken == ("--a", "--b")
+    assert several.removals == ("--a", "--b")
     assert several.to_json()["remedy"] == {"remove": ["--a", "--b"]}
     assert replace(EAGER, remedy="--c 1").to_json()["remedy"] == {"write": "--c 1"}
 

@@ -26,9 +26,9 @@ def ours() -> ForecastTable:
 def test_replanned_with_the_perfect_forecast_is_perfect(perfect: ForecastTable, can_split: bool) -> None:
     for arrival in range(FIRST, FIRST + 3 * DAY, 17):
         run = simulate(VALUES, perfect, arrival, 9, arrival + 60, can_split=can_split)
-        assert run.kept(run.replanned) == pytest.approx(1 - run.perfect / run.at_once)
-        assert run.kept(run.once) == pytest.approx(run.kept(run.replanned))
-        assert run.promised == pytest.approx(run.kept(run.once))
+        assert run.saving(run.replanned) == pytest.approx(1 - run.perfect / run.at_once)
+        assert run.saving(run.once) == pytest.approx(run.saving(run.replanned))
+        assert run.promised == pytest.approx(run.saving(run.once))
 
 
 @pytest.mark.parametrize("can_split", [False, True])
@@ -36,8 +36,8 @@ def test_no_plan_beats_the_perfect_one(ours: ForecastTable, can_split: bool) -> 
     for arrival in range(FIRST, FIRST + 8 * DAY, 13):
         run = simulate(VALUES, ours, arrival, 12, arrival + 60, can_split=can_split)
         best = 1 - run.perfect / run.at_once
-        assert run.kept(run.once) <= best + 1e-12
-        assert run.kept(run.replanned) <= best + 1e-12
+        assert run.saving(run.once) <= best + 1e-12
+        assert run.saving(run.replanned) <= best + 1e-12
 
 
 def test_pieces_and_later_deadlines_save_no_less_with_the_perfect_forecast(perfect: ForecastTable) -> None:

@@ -27,11 +27,11 @@ def outcome(*spans: tuple[float, float], promised: float = 0.5) -> WaitOutcome:
 
 
 def test_what_was_kept_is_that_of_the_hours_it_ran_in() -> None:
-    assert outcome((2, 3)).kept(grid(VALUES)) == pytest.approx(0.75)
-    assert outcome((2, 2.5), (4, 4.5)).kept(grid(VALUES)) == pytest.approx(1 - 150 / 400)
-    assert outcome((50, 60)).kept(grid(VALUES)) is None  # not come yet
-    assert outcome((2, 3)).kept(grid(VALUES, START + timedelta(hours=1))) is None
-    assert outcome((2, 3)).kept(grid(0 * VALUES)) is None
+    assert outcome((2, 3)).saving(grid(VALUES)) == pytest.approx(0.75)
+    assert outcome((2, 2.5), (4, 4.5)).saving(grid(VALUES)) == pytest.approx(1 - 150 / 400)
+    assert outcome((50, 60)).saving(grid(VALUES)) is None  # not come yet
+    assert outcome((2, 3)).saving(grid(VALUES, START + timedelta(hours=1))) is None
+    assert outcome((2, 3)).saving(grid(0 * VALUES)) is None
 
 
 def test_the_log_outlives_damage_and_knows_its_region(tmp_path: Path) -> None:

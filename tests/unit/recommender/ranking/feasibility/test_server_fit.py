@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kg.terms.dialects import spelt
+from kg.terms.dialects import spell
 from recommender.cost_model.question import Question
 from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, share_too_high
 from tests.unit.recommender.cost_model.machines import machine_of, model
@@ -47,7 +47,7 @@ def test_what_is_said_to_start_starts_alone(program: str, name: str, share: floa
         after = fit(program, name, **{**told, **change})
         assert after is None or after.starts, change
         assert float(str(change.get("max_len", 0))) <= 40960  # what the model takes, which nothing stretches
-        assert all(spelt(fact, program, value=value) for fact, value in change.items())
+        assert all(spell(fact, program, value=value) for fact, value in change.items())
 
 
 @pytest.mark.parametrize(("program", "name", "share", "length"), CASES)

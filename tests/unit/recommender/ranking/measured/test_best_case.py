@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from recommender.ranking.measured.best_case import case_settings, runs_of, told
+from recommender.ranking.measured.best_case import case_settings, describe_run, runs_of
 from recommender.ranking.plan_setting import Origin
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import case, runs, starts, with_cases
@@ -64,7 +64,7 @@ def test_runs_of_a_layout_are_those_of_device_engine_and_layout(shipped_path: Pa
         assert [run.place.load for run in runs_of(place, found)] == [6.0, 4.0]
         assert runs_of(replace(place, engine="sglang"), found) == []
         assert runs_of(replace(place, device="h200"), found) == []
-        line = told(found[0], 1)
+        line = describe_run(found[0], 1)
         assert "correct" not in line
         assert case_settings(found[0], None) == []
 

@@ -129,6 +129,6 @@ def test_a_split_over_all_devices_is_copied_or_widened_on_more_and_kept_on_fewer
 
 def test_experts_are_held_by_the_devices_that_share_them_out() -> None:
     mixture = replace(MODELS["experts"], routed=560e9)
-    assert mixture.held(1, 1, 8) == pytest.approx(40e9 + 70e9)
-    assert mixture.held(8, 2, 1) == pytest.approx((40e9 + 560e9) / 16)
-    assert replace(mixture, parameters=None).held(1, 1, 1) is None
+    assert mixture.device_parameters(1, 1, 8) == pytest.approx(40e9 + 70e9)
+    assert mixture.device_parameters(8, 2, 1) == pytest.approx((40e9 + 560e9) / 16)
+    assert replace(mixture, parameters=None).device_parameters(1, 1, 1) is None

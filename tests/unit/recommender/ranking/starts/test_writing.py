@@ -12,7 +12,7 @@ from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Value
-from kg.terms.dialects import spelt
+from kg.terms.dialects import spell
 from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.setting_registry import registry
 from recommender.cost_model.priced_step import PricedStep
@@ -156,7 +156,7 @@ def test_what_runs_by_our_names_is_written_as_the_release_has_it_or_refused(prog
         meaning = meaning_of(name)
         assert meaning is not None
         known = release.look_up(name).setting
-        said = spelt(meaning.fact, program, release.release, meaning.says(2)) if meaning.reads(2) else None
+        said = spell(meaning.fact, program, release.release, meaning.says(2)) if meaning.reads(2) else None
         if known is None and said is None:
             with pytest.raises(InputError, match=f"no setting that says {name}=2"):
                 with_current([], about, screen(about), is_divided=False)
