@@ -1,21 +1,32 @@
-"""The lines of a log, those that differ in digits alone taken together: any length in little memory."""
+"""The lines of a log, those that differ in digits alone taken together: any length in little memory.
+
+Of a long log the first lines and the last are taken, and between them those that may tell something: lines in
+which bytes of a known thing stand, and what goes on with an error.
+"""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ingest.files.content import Content, ContentError
 from kg.errors import InputError
+from recommender.diagnosis.text_index import ends_of, rows_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 KEPT_LINES = 5
 """Numbers of lines that are kept one by one; the others are counted."""
-MOST_SHAPES = 50_000
+MOST_SHAPES = 20_000
 """Kinds of lines that are held at once."""
 MOST_LINE = 16_000
 """Characters of a line that are looked at."""
@@ -25,8 +36,19 @@ _COLOUR = re.compile(rb"\x1b\[[\d;?]*[A-Za-z]")
 
 _HEAD = re.compile(rb"E(?:[A-Z1-4]\d{4}:|\d{4} \d\d:)")
 """A code of CANN with what ends it, and the head of an error of Google's logger."""
-BATCH = 4096
-"""Lines that are looked at together."""
+BLOCK = 1 << 20
+"""Bytes that are looked at together, and at least how many at the end of a long log are looked at whole."""
+MOST_WHOLE = 8 * BLOCK
+"""Bytes at the begin of a log of which each line is taken."""
+MOST_FURTHER = 6
+"""Lines behind a message that may go on with it."""
+SAYS_ERROR = re.compile(
+    rb"Error\b(?=:|\s*$|\()|Exception\b(?=:|\s*$|\()|Interrupt\b(?=:|\s*$|\()|Fault\b(?=:|\s*$|\()|"
+    rb"ERROR\b(?<!\wERROR)|CRITICAL\b(?<!\wCRITICAL)|FATAL\b(?<!\wFATAL)|error: (?<!\werror: )|"
+    rb"fatal: (?<!\wfatal: )|E\d{4} \d\d:(?<!\wE\d{4} \d\d:)|panic:(?<!\wpanic:)|Failed\b(?<!\wFailed)|"
+    rb"failed\b(?<!\wfailed)|Aborted\b(?<!\wAborted)|Segmentation fault|core dumped"
+)
+"""Error texts that programs write about themselves."""
 
 
 @dataclass(slots=True)
@@ -68,19 +90,9 @@ class LogLine:
         return self.tail.decode("utf-8", "replace")
 
 
-def places_of(text: bytes, words: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Places of the lines of a text that hold words, once for each time that one stands there."""
-    ends: list[int] = []
-    for word in words:
-        found = text.find(word)
-        ends = ends or [end.start() for end in re.finditer(rb"\n", text)]
-        while found >= 0:
-            yield bisect_left(ends, found), word
-            found = text.find(word, found + len(word))
-
-
 def read_lines(
     path: Path,
+    places: Callable[[bytes], NDArray[np.intp]],
     codes_in: Callable[[bytes], Mapping[int, str]],
     tells: Callable[[bytes], Collection[bytes]],
     take: Callable[[bytes], None],
@@ -89,6 +101,7 @@ def read_lines(
 
     Args:
         path: The log, gzipped or not.
+        places: Finds where something may stand in a text: of a long log other lines are passed over.
         codes_in: Finds the codes in lines, by their places: lines are of one kind only with the same.
         tells: Marks in a text: each line of a kind that has one is handed to ``take``.
         take: Takes a line.
@@ -97,43 +110,76 @@ def read_lines(
         InputError: The log cannot be read, or nothing is in it.
     """
     held: dict[bytes, LogLine] = {}
-    last = 0
+    number, read = 1, 0
     try:
         with Content(path) as content:
-            lines = content.lines()
-            while batch := list(islice(lines, BATCH)):
-                last = batch[-1][0]
-                numbers, pieces = _shown(batch)
+            for block, is_last in _blocks(content.chunks()):
+                numbers, text = _shown(number, block)
+                number += block.count(b"\n")
+                if read > MOST_WHOLE and not is_last:
+                    numbers, pieces = _telling(numbers, text, places)
+                else:
+                    pieces = [piece[:MOST_LINE] for piece in text.split(b"\n")]
+                read += len(block)
                 if pieces:
                     _group(held, numbers, pieces, codes_in, tells, take)
-                if len(held) >= MOST_SHAPES:
+                if len(held) >= MOST_SHAPES or read - len(block) <= MOST_WHOLE < read:
                     yield list(held.values())
                     held = {}
     except (OSError, ContentError) as fault:
         raise InputError(f"{path}: cannot be read ({fault})") from fault
-    if not last:
+    if not read:
         raise InputError(f"{path}: is empty", hint="name a log, or the folder of a profile")
     yield list(held.values())
 
 
-def _shown(batch: list[tuple[int, bytes | None]]) -> tuple[list[int], list[bytes]]:
-    """Numbers and content of what lines show."""
-    numbers, pieces = [number for number, _ in batch], [raw or b"" for _, raw in batch]
-    odd = [
-        place
-        for place, piece in enumerate(pieces)
-        if b"\r" in piece or b"\x1b" in piece or len(piece) > MOST_LINE
-    ]
-    for place in reversed(odd):
-        shown = _pieces(pieces[place])
-        pieces[place : place + 1] = shown
-        numbers[place : place + 1] = [numbers[place]] * len(shown)
-    return numbers, pieces
+def _blocks(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Blocks of whole lines, and whether it is the last; of a line without end what is looked at of it."""
+    held: list[bytes] = []
+    for chunk in chunks:
+        held.append(chunk)
+        if sum(map(len, held)) >= 2 * BLOCK:
+            text = b"".join(held)
+            end = max(text.rfind(b"\n", 0, BLOCK), text.rfind(b"\r", 0, BLOCK)) + 1
+            end = end or text.find(b"\n") + 1
+            held = [text[end:] if end else text[:MOST_LINE]]
+            if end:
+                yield text[:end], False
+    if text := b"".join(held):
+        yield text, True
+
+
+def _shown(first: int, block: bytes) -> tuple[Sequence[int], bytes]:
+    """Numbers and visible text of lines: without colours, and with each state of one that is overwritten."""
+    text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+    text = (_COLOUR.sub(b"", text) if b"\x1b" in text else text).removesuffix(b"\n")
+    if b"\r" not in text:
+        return range(first, first + text.count(b"\n") + 1), text
+    lines = enumerate(text.split(b"\n"), first)
+    shown = [(number, piece) for number, line in lines for piece in line.split(b"\r") if piece or not line]
+    return [number for number, _ in shown] or [first], b"\n".join(piece for _, piece in shown)
+
+
+def _telling(
+    numbers: Sequence[int], text: bytes, places: Callable[[bytes], NDArray[np.intp]]
+) -> tuple[list[int], list[bytes]]:
+    """Lines of a text that may tell something, and those that go on with an error, with their numbers."""
+    heads = [head.start() for head in _HEAD.finditer(text)]
+    rows = sorted({*rows_of(text, places(text)), *rows_of(text, np.array(heads, np.intp))})
+    ends = [*ends_of(text).tolist(), len(text)]
+    kept: dict[int, bytes] = {}
+    for row in rows:
+        begin = ends[row - 1] + 1 if row else 0
+        kept[row] = piece = text[begin : min(ends[row], begin + MOST_LINE)]
+        if SAYS_ERROR.search(piece):
+            further = range(row + 1, min(row + 1 + MOST_FURTHER, len(ends)))
+            kept |= {place: text[ends[place - 1] + 1 : ends[place]][:MOST_LINE] for place in further}
+    return [numbers[row] for row in sorted(kept)], [kept[row] for row in sorted(kept)]
 
 
 def _group(
     held: dict[bytes, LogLine],
-    numbers: list[int],
+    numbers: Sequence[int],
     pieces: list[bytes],
     codes_in: Callable[[bytes], Mapping[int, str]],
     tells: Callable[[bytes], Collection[bytes]],
@@ -176,12 +222,3 @@ def _group(
         for shape, piece in zip(shapes, pieces, strict=True):
             if shape in telling:
                 take(piece)
-
-
-def _pieces(line: bytes) -> tuple[bytes, ...]:
-    """The visible text of a line: without colours, and with each state of a line that is overwritten."""
-    if b"\x1b" in line:
-        line = _COLOUR.sub(b"", line)
-    if b"\r" in line:
-        return tuple(piece[:MOST_LINE] for piece in line.split(b"\r") if piece)
-    return (line if len(line) <= MOST_LINE else line[:MOST_LINE],)

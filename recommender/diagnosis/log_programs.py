@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from string import digits
 from typing import TypeAlias
 
 ProgramMark: TypeAlias = tuple[str, re.Pattern[bytes]]
@@ -54,6 +55,8 @@ BASES = {
 """Programs within which others run: what the one says the other says too."""
 CODES = {"hccl": re.compile(rb"\bE[IJ]\d{4}:"), "cann": re.compile(rb"\bE[EFHKLZ1-4]\d{4}:")}
 """Codes that show a program."""
+_SHORTEST = 3
+"""Letters by which a mark is looked for."""
 _NO_TEXT = re.compile(r"\\[wbd]|\[.*?\]|\(\?.*?\)")
 SERVERS = ("vllm-ascend", "vllm", "sglang", "mindie", "lmdeploy", "tensorrt-llm", "llama.cpp")
 """Programs that serve; the others train or are parts of either."""
@@ -74,13 +77,15 @@ _BOTH = ("verl",)
 
 @cache
 def program_marks() -> list[tuple[str, ProgramMark]]:
-    """Programs with what finds a mark in a line, by a text of each: the mark or its longest word."""
+    """Programs with what finds a mark in a line, by texts of each: the mark or its words."""
     items: list[tuple[str, ProgramMark]] = []
     for name, mark in ((name, mark) for name, marks in _MARKS.items() for mark in marks):
         is_text = "\\" not in mark and "{" not in mark
-        text = mark if is_text else max(re.findall(" ?[a-z]{2,}[ =]?", _NO_TEXT.sub(" ", mark)), key=len)
+        words = re.findall(" ?[a-z]{2,}[ =]?", _NO_TEXT.sub("\n", mark))
+        text = mark if is_text else "{_}".join(words)
         found = re.compile((re.escape(mark) if is_text else mark).encode(), re.IGNORECASE)
-        items.append((text, (name, found)))
+        ends = digits if len(text.strip()) < _SHORTEST else [""]  # such as " dp": a number of a rank follows
+        items += [(text + end, (name, found)) for end in ends]
     return items
 
 

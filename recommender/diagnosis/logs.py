@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
-from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault, WordIndex
-from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
+from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault
+from recommender.diagnosis.log_lines import KEPT_LINES, MOST_FURTHER, SAYS_ERROR, LogLine, read_lines
 from recommender.diagnosis.log_programs import BASES, CODES, ProgramMark, program_marks
 from recommender.diagnosis.pressures import argument_marks, arguments_in, as_numbers, telling_patterns
-from recommender.diagnosis.serving import LoadSamples, telling_marks
+from recommender.diagnosis.serving import MAY_TELL, LoadSamples, telling_marks
 from recommender.diagnosis.statements import (
     LEVELS,
     StatementHit,
@@ -19,6 +19,7 @@ from recommender.diagnosis.statements import (
     programs,
     values_found,
 )
+from recommender.diagnosis.text_index import TextIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,20 +28,11 @@ if TYPE_CHECKING:
     from kg.nouns.knowledge import FaultPattern
     from recommender.diagnosis.statements import KnownStatement
 
-MOST_FURTHER = 6
-"""Lines behind a message that may go on with it."""
 MOST_NEAREST = 3
 MOST_KEPT = 100_000
 """Lines in which statements are looked for, the last ones: a log without end has other lines without end."""
 ALIKE = 0.7
 """Part of the longest fitting pattern that one of another program must have to be named beside it."""
-_SAYS_ERROR = re.compile(
-    r"Error\b(?=:|\s*$|\()|Exception\b(?=:|\s*$|\()|Interrupt\b(?=:|\s*$|\()|Fault\b(?=:|\s*$|\()|"
-    r"ERROR\b(?<!\wERROR)|CRITICAL\b(?<!\wCRITICAL)|FATAL\b(?<!\wFATAL)|error: (?<!\werror: )|"
-    r"fatal: (?<!\wfatal: )|E\d{4} \d\d:(?<!\wE\d{4} \d\d:)|panic:(?<!\wpanic:)|Failed\b(?<!\wFailed)|"
-    r"failed\b(?<!\wfailed)|Aborted\b(?<!\wAborted)|Segmentation fault|core dumped"
-)
-"""Error texts that programs write about themselves."""
 _PARTS = (
     "error",
     "exception",
@@ -52,8 +44,9 @@ _PARTS = (
     "failed",
     "aborted",
     "dumped",
+    "warn",
 )
-"""Parts of those; of the heads of Google's logger the digits tell."""
+"""Parts of those and of warnings; of the heads of Google's logger the digits tell."""
 _BEGINS = re.compile(
     r"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
 )
@@ -147,7 +140,7 @@ class LogReading(JsonNoun):
         more: list[str] = []
         for place in range(number + 1, number + 1 + MOST_FURTHER):
             text = self.following.get(place)
-            if text is None or _BEGINS.match(text) or _SAYS_ERROR.search(text):
+            if text is None or _BEGINS.match(text) or SAYS_ERROR.search(text.encode()):
                 break
             more.append(text.strip())
         return " ".join(more)
@@ -175,12 +168,12 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         InputError: The log cannot be read, or nothing is in it.
     """
     faults = KnownFaults(patterns)
-    # one index of rare words for all that is looked for: most lines hold none and cost next to nothing
+    # one index of rare bytes for all that is looked for: most lines hold none and cost next to nothing
     told = ((pattern, pattern) for pattern in telling_patterns())
-    parts = [(text, None) for text in _PARTS]
+    parts = [(text, None) for text in (*_PARTS, *MAY_TELL, *faults.digits())]
     looked_at = [(text.decode(), text) for text in (_BLOCK, _FRAME_BYTES)]
     looked_at += [(text, text.encode()) for text in argument_marks()]
-    index: WordIndex[int | str | ProgramMark | bytes | None] = WordIndex(
+    index: TextIndex[int | str | ProgramMark | bytes | None] = TextIndex(
         [*parts, *looked_at, *faults.items(), *told, *program_marks()]
     )
     marked: set[str] = set()
@@ -190,7 +183,9 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     numbers: dict[str, float] = {}
     functions: dict[str, int] = {}
     number = 0
-    for kinds in read_lines(path, faults.codes_in, telling_marks, (samples or LoadSamples()).take):
+    for kinds in read_lines(
+        path, index.places, faults.codes_in, telling_marks, (samples or LoadSamples()).take
+    ):
         further: list[LogLine] = []
         for line, items in zip(kinds, index.find([line.head for line in kinds]), strict=True):
             number = max(number, line.last_number)
@@ -200,7 +195,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
                 further.append(line)
                 continue
             last = line.last
-            line.says_error = _SAYS_ERROR.search(last) is not None
+            line.says_error = SAYS_ERROR.search(line.tail) is not None
             shown: list[int] = []
             for item in items:
                 if isinstance(item, int):

@@ -34,11 +34,13 @@ _METRICS = {name: (engine, key) for engine, held in _TABLE.items() for name, key
 _ARGUMENTS = {name: key for held in _TABLE.values() for name, key in held.get("arguments", {}).items()}
 _JSON: Mapping[str, str] = _TABLE["tensorrt-llm"]["json"]
 _JSON_MARK = b'"numActiveRequests"'
-_MAY_TELL = (
-    *(mark.encode() for mark, _, _ in _LINES.values()),
-    *(b"Per-position acceptance rate:", _JSON_MARK, b"vllm:", b"sglang:", b"trtllm_", b"llamacpp:"),
-    *(name.encode() for name in _TABLE["mindie"]["metrics"]),
+MAY_TELL = (
+    *(mark for mark, _, _ in _LINES.values()),
+    *("Per-position acceptance rate:", _JSON_MARK.decode(), "vllm:", "sglang:", "trtllm_", "llamacpp:"),
+    *(name for name in _TABLE["mindie"]["metrics"]),
 )
+"""Marks of lines that may tell statistics."""
+_MARKS = [mark.encode() for mark in MAY_TELL]
 _METRIC = re.compile(rf"^([a-z][\w:]*)(?:\{{([^}}]*)\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _CONFIG, _ACCEPTED = "vllm:cache_config_info", "vllm:spec_decode_num_accepted_tokens_per_pos_total"
@@ -54,6 +56,8 @@ _PLATEAU = 0.98
 _FREE = 0.9
 """Share of the cache in use below which it holds nobody back (SGLang's guide calls more well used)."""
 _LEAST_SAMPLES = 2
+MOST_SAMPLES, RUN = 1 << 16, 256
+"""Samples that are held, and how many that follow each other are kept or left out together."""
 _MOST = 1e18
 """Numbers that statistics may tell: others are none of a server."""
 _SHARES = frozenset({"kv_share", "prefix_hit_share", "accepted_tokens"})
@@ -152,7 +156,7 @@ def _powers(rate: float, count: int) -> Iterator[float]:
 
 def telling_marks(text: bytes) -> list[bytes]:
     """Marks of statistics in a text; none where no line of it holds any."""
-    return [mark for mark in _MAY_TELL if mark in text]
+    return [mark for mark in _MARKS if mark in text]
 
 
 class LoadSamples:
@@ -169,6 +173,7 @@ class LoadSamples:
         self._lines: list[tuple[str, Sample]] = []
         self._metrics: dict[str, Sample] = {}
         self._accepted: list[list[float]] = []
+        self._seen, self._every = 0, 1
 
     def take(self, line: bytes) -> None:
         """Take a line of a log, or of a saved page of metrics, that ``telling_marks`` finds."""
@@ -183,8 +188,16 @@ class LoadSamples:
                 self.arguments |= {key: f"{told[name]:g}" for name, key in _ARGUMENTS.items() if name in told}
         elif (metric := _METRIC.match(text)) is not None:
             self._take_metric(metric[1], dict(_LABEL.findall(metric[2] or "")), float(metric[3]))
-        elif (sample := _sample(text)) is not None:
+        elif self._is_turn() and (sample := _sample(text)) is not None:
             self._lines.append(sample)
+
+    def _is_turn(self) -> bool:
+        """Whether the next line of statistics is taken: of a long log one run of them in so many."""
+        self._seen += 1
+        if len(self._lines) >= MOST_SAMPLES:
+            self._lines = [line for place, line in enumerate(self._lines) if not place // RUN % 2]
+            self._every *= 2
+        return not self._seen // RUN % self._every
 
     def _take_metric(self, name: str, labels: dict[str, str], value: float) -> None:
         if name == _CONFIG:

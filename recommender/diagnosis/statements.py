@@ -110,7 +110,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     """The expression of a pattern, one group a value, each step taken once so that time stays linear."""
     expression = ""
     step = ""
-    for kind, text in _bare_parts(pattern):
+    for kind, text in bare_parts(pattern):
         if kind == "text":
             words = re.sub(r"(?:\\ )+", " ++", re.escape(text))
             expression += f"(?>{step}{words})" if step else words
@@ -126,7 +126,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(expression + _last(step))
 
 
-def _bare_parts(pattern: str) -> list[tuple[str, str]]:
+def bare_parts(pattern: str) -> list[tuple[str, str]]:
     """The parts of a pattern without the spaces at its ends and beside left-out words."""
     parts = [("gap", ""), *parts_of(pattern), ("gap", "")]
     bare: list[tuple[str, str]] = []

@@ -4,7 +4,9 @@ import gzip
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.diagnosis import log_lines
@@ -20,6 +22,10 @@ def codes_in(text: bytes) -> dict[int, str]:
     return {place: code[0] for place, code in found.items() if code is not None}
 
 
+def places(text: bytes) -> NDArray[np.intp]:
+    return np.array([found.start() for found in re.finditer(b"lost|load", text)], np.intp)
+
+
 def tells(line: bytes) -> list[bytes]:
     return [b"load"] if b"load" in line else []
 
@@ -28,7 +34,7 @@ def lines(tmp_path: Path, content: bytes, taken: list[bytes] | None = None) -> l
     path = tmp_path / "run.log"
     path.write_bytes(content)
     held: list[bytes] = [] if taken is None else taken
-    return [line for kinds in read_lines(path, codes_in, tells, held.append) for line in kinds]
+    return [line for kinds in read_lines(path, places, codes_in, tells, held.append) for line in kinds]
 
 
 def test_lines_that_differ_in_digits_are_one_kind_with_its_first_and_last(tmp_path: Path) -> None:
@@ -73,16 +79,33 @@ def test_a_long_line_is_cut_and_a_gzipped_log_is_read(tmp_path: Path) -> None:
     assert len(line.first) == log_lines.MOST_LINE
 
 
-def test_many_kinds_come_in_several_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_long_log_only_lines_that_may_tell_are_taken_between_begin_and_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_lines, "MOST_WHOLE", -1)
+    monkeypatch.setattr(log_lines, "BLOCK", 64)
+    other = b"".join(b"%s other\n" % bytes([letter]) for letter in b"ghijklmnopqrs")
+    content = other + b"Error: it is lost\r\nand goes on\n" + other * 3 + b"the end\n"
+    found = lines(tmp_path, content)
+    kinds = {line.first: line.numbers[0] for line in found if "other" not in line.first}
+    assert kinds == {"Error: it is lost": 14, "and goes on": 15, "the end": 55}
+    assert sum(line.count for line in found) < content.count(b"\n")
+
+
+def test_many_kinds_come_in_several_lists_and_a_line_without_end_takes_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(log_lines, "MOST_SHAPES", 2)
-    monkeypatch.setattr(log_lines, "BATCH", 2)
+    monkeypatch.setattr(log_lines, "BLOCK", 3)
+    monkeypatch.setattr(log_lines, "MOST_LINE", 4)
     path = tmp_path / "run.log"
-    path.write_text("x\ny\nz\n")
-    assert [len(kinds) for kinds in read_lines(path, codes_in, tells, print)] == [2, 1]
+    path.write_text("x\ny\nz" + "z" * 99)
+    found = list(read_lines(path, places, codes_in, tells, print))
+    assert [[line.first for line in kinds] for kinds in found] == [["x", "y", "zzzz"], []]
 
 
 def test_nothing_and_no_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is empty"):
         lines(tmp_path, b"")
     with pytest.raises(InputError, match="cannot be read"):
-        list(read_lines(tmp_path / "none.log", codes_in, tells, print))
+        list(read_lines(tmp_path / "none.log", places, codes_in, tells, print))

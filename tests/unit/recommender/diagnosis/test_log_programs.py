@@ -2,9 +2,9 @@
 
 import pytest
 
-from recommender.diagnosis.known_faults import WordIndex
 from recommender.diagnosis.log_programs import BASES, CODES, SERVERS, program_marks, server_of
 from recommender.diagnosis.statements import programs
+from recommender.diagnosis.text_index import TextIndex
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from recommender.diagnosis.statements import programs
 )
 def test_a_line_shows_its_programs_and_what_they_run_in(line: str, shown: set[str]) -> None:
     text = line.encode()
-    marks = {name for name, mark in next(WordIndex(program_marks()).find([text])) if mark.search(text)}
+    marks = {name for name, mark in next(TextIndex(program_marks()).find([text])) if mark.search(text)}
     marks |= {name for name, code in CODES.items() if code.search(text)}
     assert marks | {BASES[name] for name in marks if name in BASES} == shown
 
