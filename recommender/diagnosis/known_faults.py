@@ -176,7 +176,7 @@ def read_faults(path: Path, patterns: Iterable[FaultPattern]) -> tuple[SeenFault
     for lines in read_lines(path, index.places, faults.codes_in, lambda _: (), lambda _: None):
         for line, shown in zip(lines, index.find([line.head for line in lines]), strict=True):
             faults.take(line, [place for place in shown if place >= 0])
-    return tuple(faults.seen())
+    return tuple(faults.seen_faults())
 
 
 def _expression(fault: FaultPattern) -> re.Pattern[str]:
