@@ -1,14 +1,10 @@
-"""Circles in the knowledge: causes that cause themselves, and trees whose branches lead back.
-
-networkx takes a tenth of a CPU second to import, so only what writes or checks knowledge imports this
-module; no question does.
-"""
+"""Circles in the knowledge: causes that cause themselves, and trees whose branches lead back."""
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
-import networkx as nx
 from pyoxigraph import NamedNode
 
 from kg.triples import nodes
@@ -23,10 +19,14 @@ if TYPE_CHECKING:
 
 def circle(edges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """Return the nodes of one circle of directed edges, in its order; empty if there is none."""
-    graph: nx.DiGraph[str] = nx.DiGraph(edges)
-    if nx.is_directed_acyclic_graph(graph):
-        return ()
-    return tuple(edge[0] for edge in nx.find_cycle(graph))
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for source, target in edges:
+        sorter.add(target, source)
+    try:
+        sorter.prepare()
+    except CycleError as found:
+        return tuple(found.args[1][:-1])
+    return ()
 
 
 def circles(store: GraphStore) -> Iterator[tuple[NamedNode, tuple[NamedNode, ...]]]:

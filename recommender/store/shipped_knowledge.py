@@ -58,7 +58,7 @@ def knowledge() -> tuple[Noun, ...]:
     Raises:
         CaseFormatError: A shipped file is wrong; a test keeps that from happening.
     """
-    # Read when a workspace is made; a question needs neither YAML nor networkx.
+    # Read when a workspace is made; a question needs no YAML.
     from ingest.knowledge.cross_references import check_knowledge, with_symmetric_conflicts
     from ingest.knowledge.files import read_knowledge
     from ingest.knowledge.identifiers import with_identifiers
