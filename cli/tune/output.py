@@ -161,14 +161,18 @@ def show_outcome(
 
 def _written(prepared: PreparedTune, outcome: TuneOutcome, write: str) -> Any:
     """The winner in the user's script; None where nothing is known of its flags."""
-    from recommender.answers.tuned_script import script_with
+    from recommender.answers.tuned_script import script_of, script_with
 
-    script = prepared.script
-    if not script.program:
-        note(f"set in the environment: {script.shown(outcome.edits)}")
+    script, edits = prepared.script, outcome.edits
+    name, new_name = script.path.name, write or f"tuned-{prepared.script.path.name}"
+    if not script.program and edits.variables:
+        note(f"set in the environment: {script.shown(ScriptEdits(variables=edits.variables))}")
+    if script.program:
+        made = script_with(edits, script.source, name, new_name, server=script.server)
+    elif edits.flags or edits.removed:
+        made = script_of(script.with_edits(edits)[0], script.source, name, new_name)
+    else:
         return None
-    new_name = write or f"tuned-{script.path.name}"
-    made = script_with(outcome.edits, script.source, script.path.name, new_name, server=script.server)
     if write:
         made.write(Path(write), script.path)
     return made

@@ -183,13 +183,18 @@ def script_with(
         InputError: The script launches nothing, is of a form that is read only, or bash refuses it.
     """
     new = edited(script, edits, server)
-    return TunedScript(
-        text=new.text,
-        diff=_diff(script, new.text, name, new_name),
-        reasons=(),
-        unwritten=new.unwritten,
-        proof=_proof(new, name),
-    )
+    made = script_of(new.text, script, name, new_name)
+    return replace(made, unwritten=new.unwritten, proof=_proof(new, name))
+
+
+def script_of(text: str, script: str, name: str, new_name: str) -> TunedScript:
+    """A text that was made from a script, with what changed.
+
+    Raises:
+        InputError: bash refuses it.
+    """
+    diff, proof = _diff(script, text, name, new_name), _parsed(text, name).removeprefix("; ")
+    return TunedScript(text=text, diff=diff, reasons=(), unwritten=(), proof=proof)
 
 
 def _proof(new: EditedScript, name: str) -> str:

@@ -28,6 +28,7 @@ from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
 from recommender.audit.registry_findings import STRICT
 from recommender.measuring.masking import is_secret
+from recommender.tune.launch_script import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -134,8 +135,17 @@ def further(change: TuneChange) -> TuneChange | None:
     """The next step in the direction of a change that was better; None where there is none."""
     if change.number is None or change.number <= 1 or change.doubles is None:
         return None
-    number = change.number * STEP if change.doubles else change.number // STEP
-    return _written(change.key, str(number), change.why, doubles=change.doubles)
+    numbers = {name: int(words[0]) for name, words in change.edits.flags.items()}
+    numbers |= {name: int(value) for name, value in change.edits.variables.items()}
+    return _scaled(numbers, change.why, doubles=change.doubles)
+
+
+def _scaled(numbers: Mapping[str, int], why: str, *, doubles: bool) -> TuneChange:
+    """The change that doubles or halves numbers together, the first of which is the setting in question."""
+    found = {name: number * STEP if doubles else number // STEP for name, number in numbers.items()}
+    parts = [_written(name, str(number), why) for name, number in found.items()]
+    name, edits = " ".join(one.name for one in parts), joined(one.edits for one in parts)
+    return replace(parts[0], name=name, edits=edits, doubles=doubles)
 
 
 def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
@@ -188,18 +198,29 @@ def plan_changes(answer: Answer, script: LaunchScript) -> Iterator[TuneChange]:
         yield TuneChange(name=f"of the plan's start: {item.key}", edits=edits, why=f"the plan, {item.origin}")
 
 
-def script_changes(script: LaunchScript) -> Iterator[TuneChange]:
+def script_changes(script: LaunchScript, users: float = math.inf) -> Iterator[TuneChange]:
     """The changes that the script itself offers, of settings that are furthest from a default first.
 
     What the makers of a program chose for all is a better guess than twice what one script says, so a setting
     is taken away at first; then numbers are doubled and halved, those that are left to the program too.
     """
     yield from _narrower(script)
+    yield from _more_users(script, users)
     for change in _script_changes(script):
         factor = 1.0 if script.is_server else samples_factor(change.edits, script)
         yield (
             change if factor == 1 else replace(change, why=f"{change.why}; {factor:g}x the samples of a step")
         )
+
+
+def _more_users(script: LaunchScript, users: float) -> Iterator[TuneChange]:
+    """More users at a time, up to those that come, where a program divides a length among them."""
+    own = {_same(script, item.key): item for item in script.settings}
+    for names in script.engine.divided.items():
+        found = [own[name] for name in names if name in own and _WHOLE.fullmatch(own[name].value)]
+        if len(found) == len(names) and 0 < int(found[0].value) < users and int(found[1].value):
+            why = f"the script has {found[0].value}, x{STEP}"
+            yield _scaled({item.key: int(item.value) for item in found}, why, doubles=True)
 
 
 def _narrower(script: LaunchScript) -> Iterator[TuneChange]:
@@ -285,10 +306,6 @@ def named_changes(
                 f"--change {text!r}: no change of the plan, and no setting with values", hint=hint
             )
         key, values = match[1], match[2].strip()
-        if key.startswith("-") and not script.program:
-            raise InputError(
-                f"--change {text!r}: the flags of this command are not known", hint="variables are"
-            )
         _refuse_unknown(key, values, script)
         key = _as_written(script, key)
         if not values and script.program and all(item.key != key for item in script.settings):
@@ -319,19 +336,18 @@ def _refuse_unknown(key: str, values: str, script: LaunchScript) -> None:
             raise InputError(f"--change {key}={value}: it takes {answer.setting.takes}")
 
 
-def _written(key: str, value: str, why: str, *, doubles: bool | None = None) -> TuneChange:
+def _written(key: str, value: str, why: str) -> TuneChange:
     """The change of one variable or flag; the value ``true`` switches a flag on."""
     words = () if value == "true" else (value,)
     edits = ScriptEdits(flags={key: words}) if key.startswith("-") else ScriptEdits(variables={key: value})
     number = int(value) if _WHOLE.fullmatch(value) else None
-    return TuneChange(name=f"{key} {value}", edits=edits, why=why, key=key, number=number, doubles=doubles)
+    return TuneChange(name=f"{key} {value}", edits=edits, why=why, key=key, number=number)
 
 
 def _doubled_and_halved(key: str, number: int, why: str) -> Iterator[TuneChange]:
-    if number:
-        yield _written(key, str(number * STEP), f"{why} {number}, x{STEP}", doubles=True)
-    if number > 1:
-        yield _written(key, str(number // STEP), f"{why} {number}, x1/{STEP}", doubles=False)
+    for doubles, sign in ((True, f"x{STEP}"), (False, f"x1/{STEP}")):
+        if number > (not doubles):
+            yield _scaled({key: number}, f"{why} {number}, {sign}", doubles=doubles)
 
 
 def _against_turns(key: str, number: int, script: LaunchScript) -> Iterator[TuneChange]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -29,6 +30,7 @@ class EngineDriver(JsonNoun):
         usual_port: The port without that flag; 0 where it is not known.
         grace_s: From being asked to end to being killed.
         left: Flags that are left alone unless they are asked for: they change what is served.
+        divided: The length that a program divides among its users, by the flag of their number.
         key: Flags and variables of the key that it asks its users for.
     """
 
@@ -39,6 +41,7 @@ class EngineDriver(JsonNoun):
     usual_port: int = 0
     grace_s: float = GRACE_S
     left: tuple[str, ...] = ()
+    divided: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] = ("--api-key", "API_KEY", "OPENAI_API_KEY")
 
 

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 _OUTSIDE = frozenset({*CONTAINERS, "kubectl", "srun", "sbatch", "ssh"})
 """Commands that start a server outside of the processes that are marked here."""
+_TELLS = "--ready http://127.0.0.1:8000/health tells where it answers; or --train"
 _OWN_PLACE = re.compile(r"\$\{BASH_SOURCE(?:\[0\])?\}|\$BASH_SOURCE\b")
+_VALUE = r"""'[^'\n]*'|"[^"\n]*"|[^\s'"\\;&|()<>]+"""
 _SHELL = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(\S+)")
 
 
@@ -91,17 +93,18 @@ class LaunchScript:
         source = text
         try:
             launches = read_launches(text, str(path))
-        except UnknownEntityError:
+        except UnknownEntityError as fault:
             if not (ready or trains):
-                raise
+                raise InputError(str(fault), hint=_TELLS) from None
             launches = ()
         if not launches:
+            lines = (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+            _refuse_outside(path, lines)
             if not (ready or trains):
                 raise InputError(
                     f"{path}: no launch is found in it",
-                    hint="--ready http://127.0.0.1:8000/health tells where it answers; or --train",
+                    hint=_TELLS,
                 )
-            _refuse_outside(path, text.split())
             driver = EngineDriver()
             return cls(
                 text=text, path=path, folder=folder, engine=driver, source=source, is_server=not trains
@@ -172,11 +175,8 @@ class LaunchScript:
         """The text with settings written into it, and what could not be written, with the reason."""
         if not any((edits.flags, edits.fields, edits.removed, edits.variables)):
             return self.text, ()
-        if not self.program:  # nothing is known of its flags: variables are given to it when it starts
-            left = [
-                f"{name}: its flags are not known" for name in (*edits.flags, *edits.fields, *edits.removed)
-            ]
-            return self.text, tuple(left)
+        if not self.program:  # nothing is known of its flags, and variables are given to it when it starts
+            return _reworded(self.text, edits)
         made = edited(self.text, edits)
         return made.text, made.unwritten
 
@@ -222,6 +222,24 @@ class LaunchScript:
         return masked(", ".join(parts)) or "the script as it is"
 
 
+def _reworded(text: str, edits: ScriptEdits) -> tuple[str, tuple[str, ...]]:
+    """A text with other values of flags that stand in it once, and the flags that do not, with the reason."""
+    left = []
+    for name, words in {**edits.flags, **dict.fromkeys((*edits.fields, *edits.removed), ())}.items():
+        found = list(
+            re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w-])(?:(?:=|[ \t]+)(?!-)({_VALUE}))?", text)
+        )
+        if len(found) != 1 or (words and found[0][1] is None) or not (words or name in edits.removed):
+            left.append(f"{name}: it does not stand in the script once, with its value")
+        elif words:
+            text = text[: found[0].start(1)] + shlex.join(words) + text[found[0].end(1) :]
+        elif found[0][1] is None or "=" in found[0][0]:
+            text = text[: found[0].start()] + text[found[0].end() :]
+        else:  # what follows may be no value of it
+            left.append(f"{name}: its flags are not known")
+    return text, tuple(left)
+
+
 def _alone(path: Path, text: str, launches: Sequence[Launch], server: int) -> str:
     """A text in which of several launches one is left, and the others do nothing.
 
@@ -233,6 +251,14 @@ def _alone(path: Path, text: str, launches: Sequence[Launch], server: int) -> st
         if launch is not kept:
             spans = launch.command.spans
             made = f"{made[: spans[0][0]]}:{made[spans[-1][1] :]}"
+    for number, launch in enumerate(launches, 1):
+        driver, words = engine_of(launch.started.signs.id), [*launch.started.words, ""]
+        port = words[words.index(driver.port) + 1] if driver and driver.port in words[:-1] else ""
+        if launch is not kept and port and re.search(rf"(?<!\d){re.escape(port)}(?!\d)", made):
+            raise InputError(
+                f"{path}: it waits for launch {number}, on port {port}, which would be left out",
+                hint=f"put launch {server} into a script of its own",
+            )
     left = read_launches(made, "")
     if [one.started.words for one in left] != [kept.started.words]:
         raise InputError(

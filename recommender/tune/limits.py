@@ -53,10 +53,14 @@ class LatencyLimit:
         Raises:
             InputError: It is no limit on a latency.
         """
-        limit = parse_limit(text)
+        refused = InputError(f"--limit {text!r}: tune keeps latencies", hint="ttft_p99<=2s, tpot_p90<=50ms")
+        try:
+            limit = parse_limit(text)
+        except InputError:
+            raise refused from None
         found = _METRIC.fullmatch(limit.metric)
         if found is None or limit.unit != "s":
-            raise InputError(f"--limit {text!r}: tune keeps latencies", hint="ttft_p99<=2s, tpot_p90<=50ms")
+            raise refused
         share = float(found[2]) / 100 if found[2] else USUAL_SHARE
         if not 0 < share < 1:
             raise InputError(f"--limit {text!r}: a percentile between 0 and 100")

@@ -23,6 +23,7 @@ from recommender.tune.candidates import (
     plan_changes,
     script_changes,
 )
+from recommender.tune.load import LoadKind
 from recommender.tune.machines import GoneEvaluator, RemoteEvaluator, TuneMachine, machine_name
 from recommender.tune.request import TuneRequest, mark_of
 from recommender.tune.tune_journal import TuneJournal, folder_of, read_events
@@ -93,11 +94,17 @@ class TuneDesk(Desk):
             InputError: The script, its load or a change cannot be read, or there is nothing to try.
         """
         script = request.read_script()
-        request.load_of()
+        load = request.load_of()
         request.load_client(script)
         problem, answer, notes = self._plan(request, script)
         planned = [] if answer is None else list(plan_changes(answer, script))
-        own = list(script_changes(script))
+        own = list(script_changes(script, load.value if load.kind is LoadKind.CONCURRENCY else math.inf))
+        counted = request.line or script.program or script.is_server
+        if batch := next((text for text in request.changes if "batch" in text and not counted), ""):
+            raise InputError(
+                f"--change {batch!r}: a step of another batch is not the same work",
+                hint=r"--line 'samples/s: (\S+)' --better higher tells what counts",
+            )
         named = list(named_changes(request.changes, script, planned)) if request.changes else []
         found: dict[str, TuneChange] = {}
         left: list[str] = []
@@ -110,9 +117,8 @@ class TuneDesk(Desk):
                 found.setdefault(item.digest, item)
         if not found:
             reasons = f": {'; '.join(left)}" if left else ""
-            raise InputError(
-                f"there is nothing to try on {script.path}{reasons}", hint="--change '--max-num-seqs=64,128'"
-            )
+            hint = "--max-num-seqs=64,128" if script.is_server else "--num-workers=2,4"
+            raise InputError(f"there is nothing to try on {script.path}{reasons}", hint=f"--change '{hint}'")
         return PreparedTune(
             request=request,
             script=script,

@@ -271,6 +271,7 @@ def test_a_budget_shorter_than_one_start(tune: Any, place: Path, empty_path: Pat
         (("serve.sh", "--change", "speed"), "no change of the plan"),
         (("two.sh",), "--server 2 tunes the last"),
         (("two.sh", "--server", "3"), "it starts 2 programs (1 vllm of /m/a on 1 device; 2 vllm of /m/b"),
+        (("wait.sh", "--server", "2"), "it waits for launch 1, on port 8081, which would be left out"),
         (("joined.sh", "--server", "1"), "launch 1 does not stand apart"),
         (("box.sh",), "the port that its container is published on is not told"),
         (("own-box.sh", "--ready", "http://127.0.0.1:1/"), "docker starts it where tunegraph can neither"),
@@ -292,6 +293,8 @@ def test_bad_input_is_one_line(
     tune: Any, place: Path, empty_path: Path, words: tuple[str, ...], says: str
 ) -> None:
     (place / "two.sh").write_text("vllm serve /m/a --port 1 &\nvllm serve /m/b --port 2 --max-num-seqs 9\n")
+    until = "until curl -s localhost:8081/health; do sleep 1; done\n"
+    (place / "wait.sh").write_text(f"vllm serve /m/a --port 8081 &\n{until}vllm serve /m/b --port 2 &\n")
     (place / "joined.sh").write_text("bash -c 'vllm serve /m/a & vllm serve /m/b'\n")
     (place / "box.sh").write_text("docker run -p 8000 vllm/vllm-openai:v0.9.0 --model /m/a\n")
     (place / "own-box.sh").write_text("docker run -d -p 8000:8000 my/own-image\n")

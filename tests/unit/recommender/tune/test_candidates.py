@@ -57,9 +57,15 @@ def test_what_changes_what_is_served_is_left_alone() -> None:
             assert f"without {left.strip()}" not in found
 
 
-def test_users_that_divide_the_context_are_left_alone_unless_they_are_asked_for() -> None:
+def test_users_that_divide_the_context_are_tried_with_more_of_it_alone() -> None:
+    """A request may be as long as before: where the context is the program's own, users are left alone."""
     script = read("llama-server -m a.gguf -c 4096 -np 4 -b 512\n")
-    assert not [item for item in script_changes(script) if "-np" in item.name or "--parallel" in item.name]
+    [first, *_] = [item for item in script_changes(script) if "-np" in item.name]
+    assert (first.name, first.key) == ("-np 8 -c 8192", "-np")
+    more = further(first)
+    assert more is not None
+    assert more.edits.flags == {"-np": ("16",), "-c": ("16384",)}
+    assert not [name for name in names("llama-server -m a.gguf -np 4 -b 512\n") if "-np" in name]
     assert [item.name for item in named_changes(["-np=8"], script, [])] == ["-np 8"]
 
 

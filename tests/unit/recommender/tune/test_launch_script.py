@@ -44,8 +44,27 @@ def test_edits_are_written_and_what_cannot_be_is_said() -> None:
     assert left == ()
     assert script.with_edits(ScriptEdits()) == (SERVE, ())
     unknown = read("./mine\n", ready="http://x:1/health")
-    assert unknown.with_edits(ScriptEdits(flags={"--a": ()}))[1] == ("--a: its flags are not known",)
+    assert unknown.with_edits(ScriptEdits(flags={"--a": ()}))[1] == (
+        "--a: it does not stand in the script once, with its value",
+    )
     assert unknown.with_edits(ScriptEdits(variables={"A": "1"})) == ("./mine\n", ())
+
+
+def test_flags_of_a_program_that_nothing_knows_are_changed_where_they_stand() -> None:
+    text = "torchrun train.py --workers 0 --fp16 --lr=1e-3 --name 'a b' --amp data/ --x -1\n# not --name\n"
+    script = read(text, trains=True)
+    edits = ScriptEdits(flags={"--workers": ("4",), "--lr": ("2e-3",)}, removed=("--fp16",))
+    after = text.replace("--workers 0", "--workers 4").replace("1e-3", "2e-3").replace("--fp16", "")
+    assert script.with_edits(edits) == (after, ())
+    for edits in (
+        ScriptEdits(flags={"--name": ("c",)}),  # it stands there twice
+        ScriptEdits(flags={"--x": ("3",)}),
+        ScriptEdits(flags={"--worker": ("3",)}),
+        ScriptEdits(flags={"--fp16": ()}),
+        ScriptEdits(removed=("--amp",)),  # what follows may be its value
+    ):
+        made, left = script.with_edits(edits)
+        assert (made, len(left)) == (text, 1)
 
 
 def test_a_script_runs_as_if_it_were_the_file(tmp_path: Path) -> None:
