@@ -83,7 +83,7 @@ def measure(server: Path, rounds: int) -> None:
                     words = run.words_per_token()
                     run.warm_up(load, words, 4)
                     before = _ticks(run.process.pids)
-                    result = run.put(load.drawn(turn, words), users=4)
+                    result = run.put(load.draw(turn, words), users=4)
                     used_s = (_ticks(run.process.pids) - before) / os.sysconf("SC_CLK_TCK")
                 value = sum(item.tokens for item in result.ended) / used_s
                 cost_s = time.monotonic() - began

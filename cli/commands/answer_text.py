@@ -197,7 +197,7 @@ def _show_others(answer: Answer, plan: Plan, bound: Sequence[str]) -> None:
         say(f"Because: {line}")
     if plan.alternatives:
         say(f"Or {'; '.join(map(_in_few_words, plan.alternatives))}")
-    apart = answer.apart
+    apart = answer.separation
     if apart is None or answer.engines or any(one.title.endswith(str(apart)) for one in plan.changes):
         return
     say(f"Or prefill and decode apart, {apart}")
@@ -205,7 +205,7 @@ def _show_others(answer: Answer, plan: Plan, bound: Sequence[str]) -> None:
 
 def _show_engines(answer: Answer) -> None:
     """Print prefill and decode apart: what both reach, and the block to paste of either."""
-    start, apart = answer.engines[0].start, answer.apart
+    start, apart = answer.engines[0].start, answer.separation
     expected = () if apart is None else apart.expected
     say(f"Start with {start.framework} {start.version}, prefill and decode apart: {apart}")
     say("Together: " + ", ".join(_expected(item) for item in expected))

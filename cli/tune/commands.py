@@ -154,7 +154,7 @@ def tune(
         check_form(report)
     with open_workspace(context) as workspace:
         if resume:
-            name, request = workspace.tuning.begun(name)
+            name, request = workspace.tuning.find_request(name)
             request = request.unmasked(accuracy=accuracy, client=client)
         else:
             path = Path(script)

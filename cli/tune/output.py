@@ -100,10 +100,10 @@ def is_open(outcome: TuneOutcome) -> bool:
 def show_launches(prepared: PreparedTune, *, as_json: bool) -> None:
     """Print every start of a tune, as it differs from the script."""
     script = prepared.script
-    rows = [{"name": "the script as it is", "starts": script.shown(ScriptEdits()), "why": "baseline"}]
+    rows = [{"name": "the script as it is", "starts": script.edits_text(ScriptEdits()), "why": "baseline"}]
     for item in prepared.candidates:
         expected = "" if item.expected is None else f", {item.expected:.2f}x expected"
-        rows.append({"name": item.name, "starts": script.shown(item.edits), "why": item.why + expected})
+        rows.append({"name": item.name, "starts": script.edits_text(item.edits), "why": item.why + expected})
     if as_json:
         output.as_json({"launches": rows, "objective": prepared.request.objective(script).text})
         return
@@ -166,7 +166,7 @@ def _written(prepared: PreparedTune, outcome: TuneOutcome, write: str) -> Any:
     script, edits = prepared.script, outcome.edits
     name, new_name = script.path.name, write or f"tuned-{prepared.script.path.name}"
     if not script.program and edits.variables:
-        note(f"set in the environment: {script.shown(ScriptEdits(variables=edits.variables))}")
+        note(f"set in the environment: {script.edits_text(ScriptEdits(variables=edits.variables))}")
     if script.program:
         made = script_with(edits, script.source, name, new_name, server=script.server)
     elif edits.flags or edits.removed:

@@ -28,12 +28,12 @@ class Statement:
 
     Attributes:
         facts: Values by fact, counted one way.
-        written: The same as the program counts them.
+        program_facts: The same as the program counts them.
         fact_of: The fact by the name of each setting that was read.
     """
 
     facts: Mapping[str, Value]
-    written: Mapping[str, Value]
+    program_facts: Mapping[str, Value]
     fact_of: Mapping[str, str]
 
 
@@ -76,7 +76,7 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
     facts = dict(written)
     _count_replicas(facts, by_fact)
     _divide_rest(facts, by_fact)
-    return Statement(facts=facts, written=written, fact_of=fact_of)
+    return Statement(facts=facts, program_facts=written, fact_of=fact_of)
 
 
 def degrees_of(settings: Mapping[str, Value], program: str = "") -> dict[str, int]:
@@ -89,7 +89,7 @@ def layout_of(settings: Mapping[str, Value], program: str = "") -> ParallelLayou
     """The layout that settings state, as the program counts it; a size that they do not state is 1."""
     stated = statement(settings, program)
     sizes = {name: positive(stated.facts.get(name)) or 1 for name in DEGREES}
-    inside = "dp_attention" in stated.facts and stated.facts.get("tp") != stated.written.get("tp")
+    inside = "dp_attention" in stated.facts and stated.facts.get("tp") != stated.program_facts.get("tp")
     sizes["tp"] *= sizes["dp"] if inside else 1
     return ParallelLayout(**sizes, dp_attention=inside)
 

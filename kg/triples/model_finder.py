@@ -52,13 +52,13 @@ class FoundModel:
         id: Of the node.
         passed_over: Words of the name that nobody explained, before and after the model's own.
         base: The name says what was built on this model, as a distillation does.
-        alone: The name states no size, and of its family and version this alone is known.
+        is_unique: The name states no size, and of its family and version this alone is known.
     """
 
     id: str
     passed_over: tuple[str, ...] = ()
     base: bool = False
-    alone: bool = False
+    is_unique: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +66,12 @@ class ModelSearch:
     """Matches for a name in a graph.
 
     Attributes:
-        found: The models that it may mean: one where it is known, several where it fits more.
+        matches: The models that it may mean: one where it is known, several where it fits more.
         sizes: Models of its family and version where it states a size that none of them has.
         family: Whether its first word is one of a family, so that there is such a network.
     """
 
-    found: tuple[FoundModel, ...] = ()
+    matches: tuple[FoundModel, ...] = ()
     sizes: tuple[str, ...] = ()
     family: bool = False
 
@@ -110,7 +110,7 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
     name = read_name(text)
     for spelling in (text, *_spellings(name)):
         if ids := _of_size(store, spelling, name, by_key(spelling)):
-            return ModelSearch(found=tuple(FoundModel(id=one) for one in ids))
+            return ModelSearch(matches=tuple(FoundModel(id=one) for one in ids))
     if not name.units:
         return ModelSearch()
     entries = list(_entries(store, name))
@@ -136,10 +136,10 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
     if fits:
         best = min(rank for rank, _ in fits)
         chosen = {found.id: found for rank, found in fits if rank == best}
-        return ModelSearch(found=tuple(chosen[one] for one in sorted(chosen)), family=True)
+        return ModelSearch(matches=tuple(chosen[one] for one in sorted(chosen)), family=True)
     if unsized:  # which of the family's sizes is open
         ordered = sorted(unsized, key=unsized.__getitem__)
-        return ModelSearch(found=tuple(FoundModel(id=one, alone=len(ordered) == 1) for one in ordered))
+        return ModelSearch(matches=tuple(FoundModel(id=one, is_unique=len(ordered) == 1) for one in ordered))
     alike = [item for item in sorted(sizes) if not item[0]] or sorted(sizes)
     return ModelSearch(sizes=tuple(dict.fromkeys(one for *_, one in alike)), family=bool(entries))
 

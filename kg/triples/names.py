@@ -220,22 +220,22 @@ class Names:
         from kg.triples.model_finder import find_model
 
         search = find_model(self._store, text, self.model_ids)
-        for spelling in () if search.found or text.isascii() else self._in_latin(text):
+        for spelling in () if search.matches or text.isascii() else self._in_latin(text):
             search = find_model(self._store, spelling, self.model_ids)
-            if search.found:
+            if search.matches:
                 break
         name = read_name(text)
-        if not search.found and (measured := self._measured_model(text)):
+        if not search.matches and (measured := self._measured_model(text)):
             note = f"of {measured} only measured cases are known: {_OWN_MODEL}"
             return ResolvedModel(id=measured, note=note)
-        if not search.found:
+        if not search.matches:
             raise self._missing_model(text, name, search)
-        found = search.found[0]
-        self._one(_MODEL, text, [one.id for one in search.found])
+        found = search.matches[0]
+        self._one(_MODEL, text, [one.id for one in search.matches])
         note = ""
         if found.base:
             note = f"{text} is taken as {found.id}, on which it is built"
-        elif found.alone:
+        elif found.is_unique:
             note = f"{text} is taken as {found.id}: no other size of it is known"
         elif found.passed_over:
             note = f"{text} is taken as {found.id}: not known is {', '.join(found.passed_over)}"

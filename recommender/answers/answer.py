@@ -84,7 +84,7 @@ class Answer:
         priced: The start of a plan as the cost model was asked about it; None if it has no price.
         device: Device of the server that the question names; empty where it names a device.
         findings: What is wrong with the settings that run, worst first; the start is without what only costs.
-        apart: Prefill and decode apart on the devices of the start; None where that is not priced.
+        separation: Prefill and decode apart on the devices of the start; None where that is not priced.
         engines: Of either role, where the question says that they are apart: the start is what decodes.
     """
 
@@ -105,7 +105,7 @@ class Answer:
     priced: Question | None = None
     device: str = ""
     findings: tuple[SettingFinding, ...] = ()
-    apart: Disaggregation | None = None
+    separation: Disaggregation | None = None
     engines: tuple[Engine, ...] = ()
 
     def __iter__(self) -> Iterator[Change]:
@@ -175,7 +175,7 @@ class Answer:
         return {
             **({} if self.problem.workload.kind in _OF_MODELS else listed),
             **self.plan.to_json(),
-            **({} if self.apart is None else {"apart": self.apart.to_json()}),
+            **({} if self.separation is None else {"apart": self.separation.to_json()}),
             **({"engines": plain(self.engines)} if self.engines else {}),
             "bottlenecks": [
                 {"bottleneck": name, "share": share} for name, share in self.problem.bottlenecks.items()

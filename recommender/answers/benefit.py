@@ -156,9 +156,9 @@ class Prediction:
         }
 
     def __str__(self) -> str:
-        from recommender.report.plain_text import shown
+        from recommender.report.plain_text import section_text
 
-        return shown("prediction", self.to_json())
+        return section_text("prediction", self.to_json())
 
 
 def carbon_g(now: PricedStep, intensity_g_per_kwh: float | None) -> float | None:

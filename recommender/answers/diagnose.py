@@ -85,9 +85,9 @@ class DiagnosisAnswer:
         return {**self.to_json(), "heat": heat_map(self.profile)}
 
     def __str__(self) -> str:
-        from recommender.report.plain_text import shown
+        from recommender.report.plain_text import section_text
 
-        return shown("diagnosis", self.page_content())
+        return section_text("diagnosis", self.page_content())
 
     def to_json(self) -> dict[str, object]:
         """Plain content."""

@@ -123,9 +123,9 @@ class Estimate:
         }
 
     def __str__(self) -> str:
-        from recommender.report.plain_text import shown
+        from recommender.report.plain_text import section_text
 
-        return shown("estimate", self.page_content())
+        return section_text("estimate", self.page_content())
 
     def page_content(self) -> dict[str, Any]:
         """The same with its notes and the points of a front."""

@@ -199,7 +199,7 @@ class Recommender:
             version=self.version,
             recommendations=tuple(recommendations),
             plan=plan,
-            apart=apart,
+            separation=apart,
             device=self._device(problem),
             priced=planned.starts.question,
             assumed=planned.starts.assumed,

@@ -46,7 +46,7 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
     share, key = read.facts.get("memory_share"), by_fact.get("memory_share", "")
     held = question.machine.device.memory_capacity
     if isinstance(share, int | float) and math.isfinite(held) and (fit is None or fit.starts):
-        tp = positive(read.written.get("tp")) or 1
+        tp = positive(read.program_facts.get("tp")) or 1
         usual = share_too_high(case.program, share, held, tp, positive(read.facts.get("chunk")))
         if usual is not None:
             left = (1 - share) * held / 1e9

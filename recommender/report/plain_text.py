@@ -17,7 +17,7 @@ _DRAWN = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _TAGS = re.compile(r"<[^>]*>")
 
 
-def shown(kind: str, content: Mapping[str, Any]) -> str:
+def section_text(kind: str, content: Mapping[str, Any]) -> str:
     """Text of the section of a kind with some content."""
     _, draw = SECTIONS[kind]
     drawn = draw(finite(dict(content)), Words())

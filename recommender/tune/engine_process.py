@@ -135,7 +135,7 @@ class EngineProcess:
         inside = () if self.container is None else self.container.pids(self.mark)
         return [*marked(self.mark), *inside]
 
-    def told(self, names: Sequence[str]) -> str:
+    def argument(self, names: Sequence[str]) -> str:
         """The value of the first of some flags or variables in its processes' command lines; else empty."""
         words: list[str] = []
         for pid in self.pids:

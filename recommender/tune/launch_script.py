@@ -210,7 +210,7 @@ class LaunchScript:
         if self.container is not None:
             self.container.end(f"{LABEL}.tune={mark}", self.engine.grace_s)
 
-    def shown(self, edits: ScriptEdits) -> str:
+    def edits_text(self, edits: ScriptEdits) -> str:
         """The differences between a start and the script, in one line, without secrets."""
         parts = [f"{name}={value}" for name, value in edits.variables.items()]
         parts += [shlex.join([name, *words]) for name, words in edits.flags.items()]

@@ -94,7 +94,7 @@ class Load:
         """The requests of a probe at a rate."""
         return min(MOST_REQUESTS, max(self.requests, math.ceil(rate * self.least_s)))
 
-    def drawn(
+    def draw(
         self, seed: int, words_per_token: float = 1.0, *, count: int = 0, salt: int = 0
     ) -> tuple[PlannedRequest, ...]:
         """The requests of a round, each with its moment as a part of the whole; the same for the same seed.

@@ -105,7 +105,7 @@ class ServerAnswers:
             for pairs in self.places(other)
         ]
 
-    def lost(self, other: ServerAnswers) -> int:
+    def losses(self, other: ServerAnswers) -> int:
         """Answers that another server parts from as their token is none of its likeliest."""
         ends = [pairs[-1] for pairs in self.places(other) if pairs]
         return sum(_taken(one) not in two for one, two in ends)
@@ -195,7 +195,7 @@ def compare(
         text = f"the same answers to {count} prompts at temperature 0"
     found = before.distances(after)
     if len(spread(found)) == len(wavering) == count:
-        return _judged(text, before.lost(after), found, wavering)
+        return _judged(text, before.losses(after), found, wavering)
     if not other:
         return QualityFinding(state="same", text=text)
     alike = sum(one[:_FIRST] == two[:_FIRST] for one, two in zip(before.texts, after.texts, strict=True))

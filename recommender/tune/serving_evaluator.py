@@ -182,7 +182,7 @@ class ServingEvaluator:
 
         def put(salt: int) -> LoadResult:
             if self.client is None:
-                drawn = self.load.drawn(seed, self.words_per_token or 1.0, count=count, salt=salt)
+                drawn = self.load.draw(seed, self.words_per_token or 1.0, count=count, salt=salt)
                 return run.put(drawn, rate=rate, users=users)
             out = run.process.log.parent / f"load-{salt}"
             return self.client.put(

@@ -137,7 +137,7 @@ class ServingRun:
         process = place.start(text, edits, number)
 
         def keyed() -> Address:  # a script may compute its key: it is known once the server runs
-            return replace(address, key=process.told(script.engine.key).split(",")[0])
+            return replace(address, key=process.argument(script.engine.key).split(",")[0])
 
         try:
             ready_s = process.wait_ready(
@@ -159,7 +159,7 @@ class ServingRun:
     def words_per_token(self) -> float:
         """Words of ours in a token of its prompts, as it counts them; 1 where it does not tell."""
         one = loads.Load(kind=loads.LoadKind.CONCURRENCY, requests=1, input_len=_CALIBRATED, output_len=1)
-        found = self.put(one.drawn(0), users=1).records
+        found = self.put(one.draw(0), users=1).records
         counted = found[0].prompt_tokens if found else 0
         return _CALIBRATED / counted if counted else 1.0
 
@@ -171,7 +171,7 @@ class ServingRun:
         """
         began, before = time.monotonic(), math.inf
         for number in range(_WARM_ROUNDS):
-            drawn = load.drawn(-1 - number, words_per_token, count=max(2, users))
+            drawn = load.draw(-1 - number, words_per_token, count=max(2, users))
             result = self.put(drawn, users=users)
             self.check_alive()
             if not result.ended:
@@ -237,7 +237,7 @@ class ServingRun:
 
     def _settle(self) -> None:
         """Wait until what was asked for and given up is worked off: an answer takes no more than before."""
-        one = loads.Load(kind=loads.LoadKind.CONCURRENCY, requests=1, input_len=8, output_len=2).drawn(0)
+        one = loads.Load(kind=loads.LoadKind.CONCURRENCY, requests=1, input_len=8, output_len=2).draw(0)
         until, best = time.monotonic() + _FREE_S, math.inf
         while time.monotonic() < until:
             result = self.put(one, users=1)

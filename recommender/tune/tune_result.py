@@ -64,7 +64,7 @@ class TuneResult(JsonNoun):
     load_s: float = field(default=0.0, metadata=in_json(digits=3))
 
     @property
-    def said(self) -> ServerAnswers:
+    def replies(self) -> ServerAnswers:
         """Its answers."""
         return ServerAnswers(self.answers, self.tokens)
 

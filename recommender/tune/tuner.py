@@ -324,7 +324,7 @@ class TuneLoop:
         """Finding on the answers beside those of the script; None if they were not asked for."""
         if not (first.answers and found.answers):
             return None
-        return compare(first.said, found.said, wavers=first.wavers, wavering=first.wavering)
+        return compare(first.replies, found.replies, wavers=first.wavers, wavering=first.wavering)
 
     def _leave_out_idle(self, cancel: Event) -> None:
         """Take back what the winner is no worse without: each of several changes must earn its place."""

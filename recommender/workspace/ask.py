@@ -219,11 +219,11 @@ class AskDesk(Desk):
         from recommender.ranking.deployments.engines import both_sizes, role_problems
 
         situation = self.snapshot.recommender.planner.starts.situation(answer.problem)
-        if situation is None or answer.apart is None or answer.priced is None:
+        if situation is None or answer.separation is None or answer.priced is None:
             return answer
         precision = str(answer.priced.settings.get("precision", ""))
         engines, last = [], answer
-        for role, count, problem in role_problems(answer.problem, situation, answer.apart, precision):
+        for role, count, problem in role_problems(answer.problem, situation, answer.separation, precision):
             last = self.snapshot.recommender.answer(problem, k, model=self.model_facts(problem))
             if last.plan is None or not last.plan.fits:
                 return answer

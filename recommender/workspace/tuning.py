@@ -77,7 +77,7 @@ class TuneDesk(Desk):
         """The folder of all tunes."""
         return self.workspace.layout.tunes
 
-    def begun(self, name: str = "") -> tuple[str, TuneRequest]:
+    def find_request(self, name: str = "") -> tuple[str, TuneRequest]:
         """A tune that was begun, the newest without a name.
 
         Raises:

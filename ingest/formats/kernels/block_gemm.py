@@ -9,7 +9,7 @@ from ingest.formats.format import Format
 from ingest.formats.kernels.table_layout import TableLayout
 
 LAYOUT = TableLayout(
-    operator="w8a8_block_fp8_gemm", title="block-scaled GEMM tuning table", named=("N", "K"), key="M"
+    operator="w8a8_block_fp8_gemm", title="block-scaled GEMM tuning table", sizes=("N", "K"), key="M"
 )
 
 FORMAT = Format(

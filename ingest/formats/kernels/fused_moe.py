@@ -5,7 +5,7 @@ from __future__ import annotations
 from ingest.formats.format import Format
 from ingest.formats.kernels.table_layout import TableLayout
 
-LAYOUT = TableLayout(operator="fused_moe", title="fused-MoE tuning table", named=("E", "N"), key="M")
+LAYOUT = TableLayout(operator="fused_moe", title="fused-MoE tuning table", sizes=("E", "N"), key="M")
 
 FORMAT = Format(
     name="fused-moe",

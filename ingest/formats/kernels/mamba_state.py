@@ -11,7 +11,7 @@ from ingest.formats.kernels.table_layout import TableLayout
 LAYOUT = TableLayout(
     operator="mamba_selective_state_update",
     title="selective_state_update tuning table",
-    named=("headdim", "dstate"),
+    sizes=("headdim", "dstate"),
     key="batch",
     precision="cache_dtype",
 )

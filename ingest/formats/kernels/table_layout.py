@@ -36,20 +36,20 @@ class TableLayout:
     Attributes:
         operator: Name of the operator.
         title: Title of the source.
-        named: Sizes in the file name, in their order.
+        sizes: Sizes in the file name, in their order.
         key: Size that leads to a configuration.
         precision: Fact of the file name that is the number format.
     """
 
     operator: str
     title: str
-    named: tuple[str, ...]
+    sizes: tuple[str, ...]
     key: str
     precision: str = "dtype"
 
     @cached_property
     def _name(self) -> re.Pattern[str]:
-        sizes = "".join(rf"{name}=\d+," for name in self.named)
+        sizes = "".join(rf"{name}=\d+," for name in self.sizes)
         return re.compile(rf"{sizes}device_name=[^,]+(?:,.*)?\.json")
 
     def matches(self, head: Head) -> bool:
@@ -63,7 +63,7 @@ class TableLayout:
             yield table
             return
         facts = file_name_facts(content.path)
-        stated = {*self.named, self.precision, "device_name", "block_shape"}
+        stated = {*self.sizes, self.precision, "device_name", "block_shape"}
         traits: dict[str, object] = {
             name: parse_value(item) for name, item in facts.items() if name not in stated
         }
@@ -80,7 +80,7 @@ class TableLayout:
             task = {
                 "kind": "kernel",
                 "op": self.operator,
-                "shape": {self.key: sizes[0], **{name: int(facts[name]) for name in self.named}},
+                "shape": {self.key: sizes[0], **{name: int(facts[name]) for name in self.sizes}},
                 "dtype": facts.get(self.precision),
                 "traits": traits,
             }

@@ -121,15 +121,15 @@ def file_name(problem: Problem, *, sglang: bool = False) -> str:
     """
     work = problem.workload
     layout = _layout(problem)
-    missing = [name for name in (*layout.named, layout.key) if not isinstance(work.shape.get(name), int)]
-    surplus = sorted(set(work.shape) - {*layout.named, layout.key})
+    missing = [name for name in (*layout.sizes, layout.key) if not isinstance(work.shape.get(name), int)]
+    surplus = sorted(set(work.shape) - {*layout.sizes, layout.key})
     if missing or surplus or problem.hardware.count not in (None, 1):
         what = f"lacks {missing[0]}" if missing else f"also has {surplus[0]}" if surplus else "has devices"
         raise InputError(f"a table of {work.operator} cannot hold a problem that {what}")
     device = re.sub(r"[\s/]+", "_", problem.hardware.reported or problem.hardware.name)
     if layout is fused_moe.LAYOUT and not sglang and "H200" in device.split("_"):
         device = _H200
-    facts = [f"{name}={work.shape[name]}" for name in layout.named] + [f"device_name={device}"]
+    facts = [f"{name}={work.shape[name]}" for name in layout.sizes] + [f"device_name={device}"]
     if work.precision:
         facts.append(f"{layout.precision}={work.precision}")
     traits = dict(work.traits)

@@ -162,7 +162,7 @@ def _faults(framework: str, flags: Mapping[str, str], unknown: Sequence[str]) ->
 
 def layout_of(framework: str, flags: Mapping[str, str], devices: int | None) -> dict[str, int | bool]:
     """The parallel sizes that flags state; in training also that of the data, by the devices."""
-    stated = statement(flags, framework).written
+    stated = statement(flags, framework).program_facts
     layout: dict[str, int | bool] = {
         name: size for name in LAYOUT if (size := positive(stated.get(name))) is not None
     }

@@ -181,7 +181,7 @@ def _files(launches: Sequence[Launch], chosen: Sequence[int], beside: Beside) ->
         name for number, launch in enumerate(launches) if number not in chosen for name, _ in _named(launch)
     }
     return {
-        name: SettingFile(name=name, flag=flag, text=text, left=_why_left(name, others))
+        name: SettingFile(name=name, flag=flag, text=text, refusal=_why_left(name, others))
         for number in chosen
         for name, flag in _named(launches[number])
         if (text := beside(name)) is not None

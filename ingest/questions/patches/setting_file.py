@@ -33,14 +33,14 @@ class SettingFile:
         name: As the launch gives it.
         flag: The flag that gives it.
         text: Of the file, with the edits.
-        left: Why nothing in it is edited; empty where it may be.
+        refusal: Why nothing in it is edited; empty where it may be.
         edits: How many settings were written.
     """
 
     name: str
     flag: str
     text: str
-    left: str = ""
+    refusal: str = ""
     edits: int = 0
 
     @property
@@ -63,8 +63,8 @@ class SettingFile:
     def make(self, edit: SettingEdit) -> str:
         """Make an edit of a key that is there; why it could not be made, or an empty text."""
         key, content = self.key_of(edit.name), self.content
-        if self.left:
-            return f"it stands in {self.name}, {self.left}"
+        if self.refusal:
+            return f"it stands in {self.name}, {self.refusal}"
         held = content[key]
         wanted: object = held
         path = edit.name.partition(".")[2]

@@ -38,7 +38,7 @@ def of_roles(both: Answer, decode: Answer, engines: tuple[Engine, ...]) -> Answe
         decode: The answer for those that decode: theirs are the changes.
         engines: Of either role.
     """
-    load = 0.0 if both.apart is None else both.apart.at_once
+    load = 0.0 if both.separation is None else both.separation.at_once
     assumed = tuple(
         replace(fact, value=round(load), words=f"{load:,.0f} requests at once")
         if fact.name == "traits.concurrency"
@@ -54,6 +54,6 @@ def of_roles(both: Answer, decode: Answer, engines: tuple[Engine, ...]) -> Answe
         plan=plan,
         notes=both.notes,
         assumed=assumed,
-        apart=both.apart,
+        separation=both.separation,
         engines=engines,
     )

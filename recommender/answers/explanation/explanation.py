@@ -37,11 +37,11 @@ class Explanation(ABC):
 
     Attributes:
         answer: The answer that it is part of.
-        asked: Id that was asked for; another than that of the item where the knowledge has changed since.
+        asked_id: Id that was asked for; another than that of the item where the knowledge has changed since.
     """
 
     answer: Answer
-    asked: str
+    asked_id: str
 
     @property
     @abstractmethod
@@ -85,7 +85,8 @@ class Explanation(ABC):
     @property
     def _since(self) -> str:
         """A note that the knowledge has changed since the recommendation; empty if it has not."""
-        return "" if self.asked == self.explained else f" (was {self.asked}: the knowledge has changed since)"
+        was = self.asked_id
+        return "" if was == self.explained else f" (was {was}: the knowledge has changed since)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,8 +312,8 @@ def explain(answer: Answer, asked_id: str, configuration: Settings | None = None
     for by_id in (True, False) if configuration else (True,):
         for start in answer.starts:
             if (start.id == asked_id) if by_id else (start.configuration == configuration):
-                return StartExplanation(answer=answer, start=start, asked=asked_id)
+                return StartExplanation(answer=answer, start=start, asked_id=asked_id)
         for item in answer:
             if (item.id == asked_id) if by_id else (item.configuration == configuration):
-                return ChangeExplanation(answer=answer, item=item, asked=asked_id)
+                return ChangeExplanation(answer=answer, item=item, asked_id=asked_id)
     raise KeyError(asked_id)

@@ -117,7 +117,7 @@ def captured_rows(
 ) -> dict[str, object]:
     """The setting ``captured_rows`` that follows from an engine's most sequences; empty if none does."""
     words = {name: value for name, value in parameters.items() if plain_key(name) not in own_names()}
-    sequences = statement(words, engine).written.get("batch")
+    sequences = statement(words, engine).program_facts.get("batch")
     drafted = settings.get("speculative_tokens", 0)
     if not isinstance(sequences, int) or sequences < 1 or not isinstance(drafted, int):
         return {}

@@ -49,7 +49,7 @@ def in_release(
     now: dict[str, Value] = {}
     said: list[str] = []
     for name, value in current.items():
-        written = situation.written(name)
+        written = situation.script_key(name)
         found = release.look_up(written or name, suggest=False)
         if found.standing is not Standing.REMOVED or found.setting is None:
             content = _as_object(value, found)

@@ -18,7 +18,7 @@ from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.pricing import started_price, started_question
 from recommender.ranking.starts.values import falls_short
-from recommender.ranking.starts.writing import repriced, written
+from recommender.ranking.starts.writing import repriced, write_start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def layout_start(
     at_once = float(batch) if isinstance(batch, int | float) else None
     kept = [item for item in kept if item.share >= WORTH_TESTING and not falls_short(item, at_once)]
     of_layout = replace(draft, kept=kept, refused=refused)
-    start, notes = launchable(written(of_layout, chosen, layout, divided), screen.release())
+    start, notes = launchable(write_start(of_layout, chosen, layout, divided), screen.release())
     found = LayoutStart(start=start, kept=kept, refused=refused, notes=notes)
     if chosen is None:
         return found

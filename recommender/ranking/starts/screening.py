@@ -117,7 +117,7 @@ class Screen:
 
     def place_of(self, name: str) -> tuple[SettingPlace, str]:
         """The place and the key of a setting, by the name that people or strategies give it."""
-        written = self.situation.written(name)  # as the script has it
+        written = self.situation.script_key(name)  # as the script has it
         release = self.release()
         if release is not None and release.registry.overrides and "." in (written or name).lstrip("-"):
             return SettingPlace.YAML, (written or name).lstrip("-")

@@ -95,7 +95,7 @@ def server_settings(
             _OF_MINDIE, Origin.KNOWLEDGE, MINDIE_SERVERS, SettingPlace.JSON, "config.json"
         )
     made += settings_by_key(found, Origin.KNOWLEDGE, place=SettingPlace.JSON)
-    return [item for item in made if not situation.written(item.name)]  # the script has its own
+    return [item for item in made if not situation.script_key(item.name)]  # the script has its own
 
 
 def pooling_settings(

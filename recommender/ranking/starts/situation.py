@@ -106,7 +106,7 @@ class StartSituation:
         sizes = {name: size for name, size in layout.to_json().items() if name != "devices"}
         return replace(self, facts={**sizes, **self.facts})
 
-    def written(self, name: str) -> str:
+    def script_key(self, name: str) -> str:
         """The script's spelling of a setting where its name does not show it: a flag, or a field's path."""
         stated = self.problem.situation.facts.get(f"places.{name}")
         return "" if stated is None or stated.value == STAYS else str(stated.value)

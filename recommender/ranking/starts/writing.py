@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 _EXCHANGE, _CONNECTOR = "moe_a2a_backend", "kv_transfer_config.kv_connector"
 
 
-def written(
+def write_start(
     draft: StartDraft, chosen: ChosenLayout | None, layout: ParallelLayout | None, screen: Screen
 ) -> StartConfiguration:
     """The start configuration of a layout.
@@ -326,7 +326,7 @@ def with_current(
             spelled = _in_words_of(program, name, value, situation.framework.version)
             found = _with_case(found, spelled)
             continue
-        is_written = not divides(name) or bool(situation.written(name))
+        is_written = not divides(name) or bool(situation.script_key(name))
         place, key = screen.place_of(name if is_written else spelling_in(program, name))
         is_off = key.startswith("--no-") and value is False  # a flag of its own, unknown to the release
         file = configured if place is SettingPlace.JSON else ""
@@ -339,7 +339,7 @@ def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list
     """The settings of a trainer that takes a file or flags: as the script writes them, else as fields."""
     if situation.framework.id not in OVERRIDING.keys() - FIELDED - ROLLED:
         return settings
-    is_flagged = any(situation.written(name).startswith("--") for name in situation.current or {})
+    is_flagged = any(situation.script_key(name).startswith("--") for name in situation.current or {})
     place, dashes = (SettingPlace.FLAG, "--") if is_flagged else (SettingPlace.YAML, "")
     return [
         item
@@ -351,7 +351,7 @@ def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list
 
 def _is_ours(name: str, situation: StartSituation, screen: Screen) -> bool:
     """True if a current setting has our name, which neither the script nor the release knows."""
-    if name not in own_names() or situation.written(name):
+    if name not in own_names() or situation.script_key(name):
         return False
     release = screen.release()
     return release is None or release.look_up(name, suggest=False).setting is None

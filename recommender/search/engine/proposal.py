@@ -160,7 +160,7 @@ def propose(
     _, costs = tally.comparable()
     if not len(costs):
         # Nothing that counts yet: the likeliest to be allowed, then the best expected.
-        score = allowed - beliefs.objectives[0].mean if not beliefs.limits or not tally.ran else allowed
+        score = allowed - beliefs.objectives[0].mean if not beliefs.limits or not tally.has_run else allowed
     elif len(beliefs.objectives) == 1:
         best = float(costs.min()) - target_gain(len(tally.evaluations))
         alone = beliefs.objectives[0].improvement_without_sources(best) if _checks(step) else None

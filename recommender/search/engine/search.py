@@ -172,7 +172,7 @@ class Search:
         if self._parts is not None:
             self._parts.tell(evaluation, kept=evaluation.ok and self.keeps_limits(evaluation))
         count = len(self._tally.evaluations)
-        if len(self._pool.reserve) and self._tally.ran and count >= self._next_look:
+        if len(self._pool.reserve) and self._tally.has_run and count >= self._next_look:
             self._next_look = 2 * count
             self._look_further()
         if gained and not self._pool.complete:
@@ -210,7 +210,7 @@ class Search:
     def believing(self, configurations: Sequence[Settings]) -> Iterator[None]:
         """Take what is predicted of configurations for their results, for as long as this lasts."""
         rows = [self._row_of(configuration) for configuration in configurations]
-        kept = self._beliefs.snapshot() if rows and self._tally.ran else None
+        kept = self._beliefs.snapshot() if rows and self._tally.has_run else None
         if kept is not None:
             self._beliefs.believe(rows)
         try:
@@ -269,7 +269,7 @@ class Search:
                 return row, origin
         step = len(self._tally.evaluations) + len(self._asked)
         rng = np.random.default_rng([self._seed, 2, step])
-        enough = self._sources or (step >= DESIGN and self._tally.ran)
+        enough = self._sources or (step >= DESIGN and self._tally.has_run)
         if not enough:
             if 0 < step < DESIGN and not self._pool.open.all():
                 return self._pool.farthest(), "spread"
@@ -324,7 +324,7 @@ class Search:
         self._predictions = np.delete(self._predictions, gone, axis=0)
 
     def _suggestion(self, row: int, origin: Origin) -> Suggestion:
-        expected, stdev = self._beliefs.expected(row) if self._tally.ran else (None, None)
+        expected, stdev = self._beliefs.expected(row) if self._tally.has_run else (None, None)
         suggestion = Suggestion(
             number=self._numbers,
             configuration=self._pool.configuration(row),

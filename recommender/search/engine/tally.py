@@ -58,7 +58,7 @@ class Tally:
         return row in self._merged or row in self._failed
 
     @property
-    def ran(self) -> bool:
+    def has_run(self) -> bool:
         """True once a configuration has run."""
         return bool(self._merged)
 

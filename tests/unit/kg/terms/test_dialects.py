@@ -32,7 +32,7 @@ def test_replicas_are_counted_inside_where_attention_is_replicated() -> None:
     }
     found = statement(told, "sglang")
     assert (found.facts["tp"], found.facts["dp"], found.facts["batch"]) == (4, 4, 128)
-    assert (found.written["tp"], found.written["batch"]) == (16, 512)
+    assert (found.program_facts["tp"], found.program_facts["batch"]) == (16, 512)
     assert layout_of(told, "sglang") == ParallelLayout(tp=16, dp=4, dp_attention=True)
     assert layout_of({"tp_size": 4, "dp_size": 2}, "sglang") == ParallelLayout(tp=4, dp=2)
     assert degrees_of({"tp_size": 8, "enable_attention_dp": True}, "tensorrt-llm") == {"tp": 1, "dp": 8}

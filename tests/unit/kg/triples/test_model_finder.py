@@ -139,7 +139,7 @@ def search(store: OxigraphStore, text: str) -> ModelSearch:
 def test_family_version_and_size_say_the_network(
     zoo: OxigraphStore, text: str, model: str, passed_over: tuple[str, ...]
 ) -> None:
-    (found,) = search(zoo, text).found
+    (found,) = search(zoo, text).matches
     assert (found.id, found.passed_over) == (model, passed_over)
     assert found.base is (text == "Wolf-V3-Wolf3-8B")
 
@@ -167,7 +167,7 @@ def test_a_name_without_its_size_is_asked_back_unless_there_is_one(zoo: Oxigraph
     with pytest.raises(AmbiguousEntityError) as caught:
         Names(zoo).model("acme/Fox-Instruct")
     assert caught.value.choices == ("fox-1-3b", "fox-2-7b", "fox-13b")
-    assert search(zoo, "Wolf3-VL-AWQ").found == (FoundModel(id="wolf3-vl-8b", alone=True),)
+    assert search(zoo, "Wolf3-VL-AWQ").matches == (FoundModel(id="wolf3-vl-8b", is_unique=True),)
     found = Names(zoo).model("Wolf3-VL")
     assert (found.exact, found.note) == (
         False,
@@ -179,7 +179,7 @@ def test_a_name_without_its_size_is_asked_back_unless_there_is_one(zoo: Oxigraph
 def test_a_point_in_a_size_is_not_passed_over(zoo: OxigraphStore) -> None:
     for text in ("Fox-27B", "Fox-0.27B"):
         assert search(zoo, text) == ModelSearch(sizes=("fox-1-3b", "fox-2-7b", "fox-13b"), family=True)
-    assert search(zoo, "Wolf3-8.0B").found == (FoundModel(id="wolf3-8b"),)
+    assert search(zoo, "Wolf3-8.0B").matches == (FoundModel(id="wolf3-8b"),)
 
 
 def test_a_name_that_fits_two_models_is_asked_back(zoo: OxigraphStore) -> None:

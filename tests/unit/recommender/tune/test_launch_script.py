@@ -84,13 +84,13 @@ def test_a_start_is_shown_without_its_secrets() -> None:
     edits = ScriptEdits(
         flags={"--api-key": ("sk-1",), "--a": ("x y",)}, removed=("--b",), variables={"HF_TOKEN": "t"}
     )
-    shown = read(SERVE).shown(edits)
+    shown = read(SERVE).edits_text(edits)
     assert "sk-1" not in shown
     assert "HF_TOKEN=[secret]" in shown
     assert "without --b" in shown
     fields = ScriptEdits(fields={"--additional-config": {"prefetch": {"enabled": True}}})
-    assert read(SERVE).shown(fields) == """--additional-config '{"prefetch": {"enabled": true}}'"""
-    assert read(SERVE).shown(ScriptEdits()) == "the script as it is"
+    assert read(SERVE).edits_text(fields) == """--additional-config '{"prefetch": {"enabled": true}}'"""
+    assert read(SERVE).edits_text(ScriptEdits()) == "the script as it is"
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_what_is_no_load_is_refused(text: str) -> None:
 
 def test_arrivals_are_those_of_the_seed_and_as_many_as_asked() -> None:
     load = Load(kind=LoadKind.RATE, value=10, requests=50, input_len=7, output_len=3)
-    first, again, other = load.drawn(1), load.drawn(1, salt=1), load.drawn(2)
+    first, again, other = load.draw(1), load.draw(1, salt=1), load.draw(2)
     assert len(first) == 50
     assert [item.moment for item in first] == [item.moment for item in again]
     assert [item.moment for item in first] != [item.moment for item in other]
@@ -54,12 +54,12 @@ def test_arrivals_are_those_of_the_seed_and_as_many_as_asked() -> None:
         item.prompt for item in again
     }  # nothing is in a prefix cache
     assert all(len(item.prompt.split()) == 7 for item in first)
-    assert load.drawn(1, 2.0)[0].prompt.count(" ") == 13
+    assert load.draw(1, 2.0)[0].prompt.count(" ") == 13
 
 
 def test_a_trace_keeps_its_lengths_and_its_gaps() -> None:
     load = Load(kind=LoadKind.RATE, requests=3, shapes=((10.0, 5, 1), (11.0, 6, 2), (14.0, 7, 3)))
-    drawn = load.drawn(0)
+    drawn = load.draw(0)
     assert [item.moment for item in drawn] == [0.0, 0.25, 1.0]
     assert [len(item.prompt.split()) for item in drawn] == [5, 6, 7]
     assert [item.output_len for item in drawn] == [1, 2, 3]
@@ -72,26 +72,26 @@ def test_a_fast_server_gets_more_requests_and_never_too_many() -> None:
 
 def test_an_open_loop_sends_when_it_is_due_whatever_the_server_does(address: Address) -> None:
     load = Load(kind=LoadKind.RATE, value=40, requests=40, input_len=4, output_len=5)
-    found = put(address, "model", load.drawn(0), rate=40, cancel=threading.Event())
+    found = put(address, "model", load.draw(0), rate=40, cancel=threading.Event())
     assert len(found.ended) == 40
     assert found.send_lag_s < 0.2
     assert all(item.tokens == 5 for item in found.ended)
     assert all(item.prompt_tokens == 4 for item in found.ended)
     dues = sorted(item.due for item in found.records)
-    assert dues == pytest.approx([item.moment for item in load.drawn(0)])
+    assert dues == pytest.approx([item.moment for item in load.draw(0)])
     first = found.ended[0]
     assert 0.003 < (first.latency("ttft") or 0) < (first.latency("e2e") or 0)
 
 
 def test_a_queue_counts_from_when_a_request_was_due(address: Address) -> None:
     """Twelve at once for four slots of 40 ms: the last wait for two rounds, and that is their latency."""
-    drawn = Load(kind=LoadKind.RATE, requests=12, input_len=4, output_len=10).drawn(0)
+    drawn = Load(kind=LoadKind.RATE, requests=12, input_len=4, output_len=10).draw(0)
     found = put(address, "model", drawn, rate=1e4, cancel=threading.Event())
     assert (found.percentile("ttft", 0.99) or 0) > 0.07
 
 
 def test_a_closed_loop_has_so_many_users(address: Address) -> None:
-    drawn = Load(kind=LoadKind.CONCURRENCY, requests=8, input_len=4, output_len=5).drawn(0)
+    drawn = Load(kind=LoadKind.CONCURRENCY, requests=8, input_len=4, output_len=5).draw(0)
     one = put(address, "model", drawn, users=1, cancel=threading.Event())
     four = put(address, "model", drawn, users=4, cancel=threading.Event())
     assert one.wall_s > 0.15
@@ -99,7 +99,7 @@ def test_a_closed_loop_has_so_many_users(address: Address) -> None:
 
 
 def test_a_probe_ends_when_it_is_decided(address: Address) -> None:
-    drawn = Load(kind=LoadKind.RATE, requests=200, input_len=4, output_len=2).drawn(0)
+    drawn = Load(kind=LoadKind.RATE, requests=200, input_len=4, output_len=2).draw(0)
     found = put(
         address,
         "model",
@@ -116,12 +116,12 @@ def test_a_probe_can_be_interrupted(address: Address) -> None:
     cancel, began = threading.Event(), time.monotonic()
     threading.Timer(0.2, cancel.set).start()
     with pytest.raises(CancelledError):
-        put(address, "model", Load(kind=LoadKind.RATE, requests=100).drawn(0), rate=1, cancel=cancel)
+        put(address, "model", Load(kind=LoadKind.RATE, requests=100).draw(0), rate=1, cancel=cancel)
     assert time.monotonic() - began < 20
 
 
 def test_who_does_not_answer_is_an_error_of_each_request() -> None:
-    drawn = Load(kind=LoadKind.RATE, requests=3).drawn(0)
+    drawn = Load(kind=LoadKind.RATE, requests=3).draw(0)
     found = put(Address(port=free_port()), "m", drawn, rate=100, cancel=threading.Event())
     assert found.ended == ()
     assert all(item.error for item in found.records)

@@ -87,7 +87,7 @@ def test_what_follows_the_place_where_answers_part_is_not_compared() -> None:
     )
     (found,) = one.distances(other)
     assert found == pytest.approx([0.0, 0.2])
-    assert one.lost(other) == 0
+    assert one.losses(other) == 0
     assert one.distances(ServerAnswers(("",))) == []
 
 

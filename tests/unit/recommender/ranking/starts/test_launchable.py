@@ -105,8 +105,8 @@ def test_a_field_is_looked_up_where_the_script_has_it() -> None:
     fact = StatedFact(name="places.a", value="speculative_config.method", origin=FactOrigin.SCRIPT)
     about = situation(current={"a": "ngram"})
     about = replace(about, problem=replace(about.problem, situation=Situation.of([fact])))
-    assert about.written("a") == "speculative_config.method"
-    assert about.written("b") == ""
+    assert about.script_key("a") == "speculative_config.method"
+    assert about.script_key("b") == ""
     assert in_release(about, RELEASE) == (about, [])
 
 

@@ -21,7 +21,7 @@ from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.situation import StartSituation
-from recommender.ranking.starts.writing import typed, with_current, written
+from recommender.ranking.starts.writing import typed, with_current, write_start
 from tests.unit.recommender.ranking.starts.situations import (
     agreed,
     draft,
@@ -60,7 +60,7 @@ def write(
     about = about or situation()
     recipes = weighed(recipe("near"), recipe("far"), weights=(0.95, 0.05))
     made = draft(*kept, about=about, behind=recipes)
-    return written(made, chosen, LAYOUT, screen(about))
+    return write_start(made, chosen, LAYOUT, screen(about))
 
 
 def values(start: StartConfiguration) -> dict[str, object]:
