@@ -50,7 +50,12 @@ def test_every_example_is_tested_short_and_through_tunegraph_alone() -> None:
         assert 15 <= sum(bool(line.strip()) for line in text.splitlines()) <= 45, name
 
 
-NOTEBOOKS = {"plan": "Start with vllm-ascend", "ledger": "cast-traffic, probability ", "tune": "best "}
+NOTEBOOKS = {
+    "plan": "Start with vllm-ascend",
+    "ledger": "cast-traffic, probability ",
+    "tune": "best ",
+    "board": "right ",
+}
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
