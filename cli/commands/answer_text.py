@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from recommender.ranking.plan.plan import Plan
     from recommender.ranking.start import ExpectedValue, StartConfiguration
 
+_MOST_ADDED = 8
+"""Settings of the start that a script lacks, by name; so many fit two lines of a screen."""
 _CHANGES = 3
 """Changes in full without ``-v``: those that have a gain or are for a bottleneck that was told."""
 _FOLDED = 40
@@ -132,6 +134,8 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
             say(line)
         for text in start.paste_lines:
             print(f"  {text}")
+    if added := _added(answer):
+        say(f"Not in yours: {added}")
     if start.needs:
         say(f"Needs: {'; '.join(start.needs)}")
     if start.official and not verbose:
@@ -150,6 +154,13 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     others = [item for item in plan.changes if item not in shown]
     also = "Also documented" if answer.problem.workload.model else "Also worth timing"
     _show_rest(plan, others, also, verbose=verbose)
+
+
+def _added(answer: Answer) -> str:
+    """Settings of the start that the script lacks, in words; empty without a script."""
+    keys = answer.added
+    more = f"; {len(keys) - _MOST_ADDED} more" if len(keys) > _MOST_ADDED else ""
+    return "" if answer.engines else ", ".join(keys[:_MOST_ADDED]) + more
 
 
 def _show_findings(answer: Answer) -> None:

@@ -10,6 +10,8 @@ from kg.nouns.codec import JsonNoun, in_json, plain
 from kg.nouns.entities import WorkloadKind
 from kg.nouns.gain import factor_text, rounded_factor
 from kg.nouns.situation import FactOrigin, Situation
+from kg.terms.purposes import plain_key
+from recommender.ranking.plan_setting import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -132,6 +134,20 @@ class Answer:
         if self.plan is None or not self.plan.fits or self.problem.workload.kind not in _OF_MODELS:
             return ()
         return (self.plan.start, *self.plan.alternatives)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Keys of settings of the start that the user's script does not have; none without a script."""
+        facts = [fact for fact in self.problem.situation if fact.origin is FactOrigin.SCRIPT]
+        current = [fact.name for fact in facts if fact.name.startswith("current.")]
+        if self.plan is None or not current:
+            return ()
+        known = {plain_key(name).rpartition(".")[2] for name in current}
+        return tuple(
+            item.key
+            for item in self.plan.start.settings
+            if item.origin is not Origin.CURRENT and plain_key(item.key).rpartition(".")[2] not in known
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain content."""
