@@ -4,7 +4,7 @@
 
 Ingests the folder through the command line into a new workspace, then asks: cold (a process for each
 question) and warm (one process, questions drawn from what is known with one size changed, so that no
-question is a stored problem), with words that are cached and with words that are new. CPU time is user +
+question is a stored problem), also of models that nobody knows, which are refused. CPU time is user +
 system of the process; on a shared machine compare that, not wall time.
 
 ``--generated N`` adds problems to the workspace by shifting the sizes of known ones, up to N in all: every
@@ -260,12 +260,12 @@ def measure(
         figures["cold_recommend_rss_bytes"] = max(item["rss_bytes"] for item in cold)
         figures["cold_recommend_wall_s"] = statistics.median(item["wall_s"] for item in cold)
         warm(opened, asked[:40])
-        figures["warm_cached_text"] = warm(opened, asked)
-        new_words = [
+        figures["warm"] = warm(opened, asked)
+        unheard = [
             replace(problem, workload=replace(problem.workload, model=f"Model{chr(97 + n % 26)}{n} Unheard"))
             for n, problem in enumerate(asked[: QUESTIONS // 4])
         ]
-        figures["warm_new_text"] = warm(opened, new_words)
+        figures["warm_refused"] = warm(opened, unheard)
     figures["benchmark_rss_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     for name, value in figures.items():
         print(f"{name:28} {value}", flush=True)
