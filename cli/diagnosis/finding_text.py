@@ -142,7 +142,7 @@ def _factor(item: SettingFinding) -> str:
 
     if item.priced is None:
         return ""
-    here, alone = item.priced.gain, item.priced.alone
+    here, alone = item.priced.gain, item.priced.single_gain
     parts = [f"without it {factor_of(here)} of the throughput"] if here is not None else []
     if alone is not None:
         lead = "" if parts else "without it "

@@ -217,22 +217,22 @@ def _refuse_idle(context: typer.Context, kind: str) -> None:
         raise InputError(f"{flag} says nothing of {kind}", hint=f"it is for {' and '.join(of)}")
 
 
-def _show(search_file: SearchFile, out: Path | None, *, as_json: bool) -> None:
+def _show(result: SearchFile, out: Path | None, *, as_json: bool) -> None:
     """Print the file of a search, or write it."""
     from cli import output
 
-    for text in search_file.notes:
+    for text in result.notes:
         output.note(text)
     if as_json:
-        output.as_json({"file": search_file.file, "left_out": search_file.left, "notes": search_file.notes})
+        output.as_json({"file": result.file, "left_out": result.excluded, "notes": result.notes})
         return
-    for item in search_file.left[:SHOWN]:
+    for item in result.excluded[:SHOWN]:
         output.note(f"left out: {item['what']}: {item['why']} ({item['source']})")
-    if len(search_file.left) > SHOWN:
-        output.note(f"left out: {len(search_file.left) - SHOWN} more; --json has all")
+    if len(result.excluded) > SHOWN:
+        output.note(f"left out: {len(result.excluded) - SHOWN} more; --json has all")
     import yaml
 
-    text = yaml.safe_dump(search_file.file, sort_keys=False, allow_unicode=True, width=110)
+    text = yaml.safe_dump(result.file, sort_keys=False, allow_unicode=True, width=110)
     if out is None:
         print(text, end="")
     elif out.exists():

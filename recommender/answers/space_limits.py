@@ -26,12 +26,12 @@ class SpaceLimits:
 
     Attributes:
         constraints: Settings that exclude each other, as a search file has them.
-        left: Values that are left out.
+        excluded: Values that are left out.
         notes: Conditions of values that stay.
     """
 
     constraints: tuple[Mapping[str, str], ...]
-    left: tuple[ExcludedValue, ...]
+    excluded: tuple[ExcludedValue, ...]
     notes: tuple[str, ...]
 
 
@@ -81,7 +81,7 @@ def space_limits(
                     f"mind {name}={value}: only if {one.reason or one.condition} ({one.source.title})"
                     for one in item.applies_when
                 ]
-    return SpaceLimits(constraints=tuple(constraints), left=tuple(left), notes=tuple(dict.fromkeys(notes)))
+    return SpaceLimits(constraints=tuple(constraints), excluded=tuple(left), notes=(*dict.fromkeys(notes),))
 
 
 def _against(

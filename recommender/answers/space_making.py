@@ -241,7 +241,7 @@ class SpaceMaker:
             f"known: {', '.join(found.sources)}",
             f"{found.before} configurations, {found.after} left ({found.removed:.0%} gone)",
         ]
-        made = SearchFile(file={**raw, "constraints": rules}, left=left, notes=notes)
+        made = SearchFile(file={**raw, "constraints": rules}, excluded=left, notes=notes)
         if (problem := self._problem(raw)) is not None:
             self._limit_by_graph(made, problem.hardware.name, problem)
         return made
@@ -268,9 +268,9 @@ class SpaceMaker:
             problem=problem,
         )
         search_file.notes.extend(found.notes)
-        if not found.left and not found.constraints:
+        if not found.excluded and not found.constraints:
             return
-        for item in found.left:
+        for item in found.excluded:
             name, _, text = item.what.partition("=")
             kept = [value for value in listed[name] if str(value) != text]
             parameters[name] = (
@@ -279,10 +279,10 @@ class SpaceMaker:
         rules = search_file.file["constraints"]
         assert isinstance(rules, list)  # noqa: S101  just made
         rules += [dict(rule) for rule in found.constraints]
-        search_file.left.extend(asdict(item) for item in found.left)
+        search_file.excluded.extend(asdict(item) for item in found.excluded)
         left = read_space({"parameters": parameters, "constraints": rules}).size(MOST_COUNTED)
         if left == 0:
-            why = "; ".join(item.why for item in found.left)
+            why = "; ".join(item.why for item in found.excluded)
             raise InfeasibleError("the graph leaves no configuration", hint=why)
         if left is not None:
             search_file.notes.append(f"{left:,} configurations by the rules after what the graph says")

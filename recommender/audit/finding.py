@@ -32,24 +32,24 @@ class PricedCost:
     Attributes:
         gain: Log gain of the throughput without the setting, at the load of the question; None where the cost
             model sees none.
-        alone: The same at one request at once, where no load is told.
+        single_gain: The same at one request at once, where no load is told.
         memory_bytes: More memory of the fullest device without it.
     """
 
     gain: Gain | None = None
-    alone: Gain | None = None
+    single_gain: Gain | None = None
     memory_bytes: float = 0.0
 
     @property
     def most(self) -> float:
         """The larger of the two log gains."""
-        return max(gain.expected for gain in (self.gain, self.alone) if gain is not None)
+        return max(gain.expected for gain in (self.gain, self.single_gain) if gain is not None)
 
     def to_json(self) -> dict[str, object]:
         """Plain content: the factors without the setting, with their intervals."""
         return {
             "throughput": None if self.gain is None else self.gain.to_json(),
-            "throughput_at_one_request": None if self.alone is None else self.alone.to_json(),
+            "throughput_at_one_request": None if self.single_gain is None else self.single_gain.to_json(),
             "memory_bytes": round(self.memory_bytes),
         }
 
@@ -72,7 +72,7 @@ class SettingFinding:
         removes: What is taken away where that is not the setting alone, such as the flag of a field.
         default: What the release does without it; empty where that is not known.
         source: Address of who says so.
-        told: Fact that is told and that a limit is below; empty for another finding.
+        load_fact: Fact that is told and that a limit is below; empty for another finding.
         spare: It stands only if the work fits the memory without the setting.
         priced: What it costs here; None where the cost model does not know.
     """
@@ -90,7 +90,7 @@ class SettingFinding:
     removes: tuple[str, ...] = ()
     default: str = ""
     source: str = ""
-    told: str = ""
+    load_fact: str = ""
     spare: bool = False
     priced: PricedCost | None = None
 
@@ -126,7 +126,7 @@ class SettingFinding:
     @property
     def is_below_told(self) -> bool:
         """True if it is a limit below the load or the length in the question, which overrides a script."""
-        return self.kind is FindingKind.LIMIT and self.level is not FindingLevel.NOTE and bool(self.told)
+        return self.kind is FindingKind.LIMIT and self.level is not FindingLevel.NOTE and bool(self.load_fact)
 
     @property
     def instead(self) -> tuple[str, str] | None:

@@ -284,7 +284,7 @@ def _finding(
     words = [dict(zip(("en", "zh"), pair, strict=True)) if pair else {} for pair in (says, cost, right)]
     return SettingFinding(
         rule=rule, kind=kind, level=level, setting=setting, says=words[0], cost=words[1], right=words[2],
-        remedy=remedy, others=others, told=told,
+        remedy=remedy, others=others, load_fact=told,
     )  # fmt: skip
 
 

@@ -158,8 +158,8 @@ def _cost(item: SettingFinding, case: AuditCase, question: Question) -> PricedCo
     try:
         before, after = price(question, sides)
     except (InputError, MissingFactError):
-        return PricedCost(gain=here, alone=alone)
-    return PricedCost(gain=here, alone=alone, memory_bytes=after.memory_bytes - before.memory_bytes)
+        return PricedCost(gain=here, single_gain=alone)
+    return PricedCost(gain=here, single_gain=alone, memory_bytes=after.memory_bytes - before.memory_bytes)
 
 
 def _gain(

@@ -190,9 +190,9 @@ def _operator(calls: OperatorCalls, machine: Machine, s: Columns, pass_s: float)
         else None
     )
     peak = device.peak(device.sixteen_bit if known is None else CHOICES["precision"][int(known)])
-    floors = {"compute": _one(calls.flops) / peak, "memory": _one(calls.moved) / device.memory_bandwidth}
+    floors = {"compute": _one(calls.flops) / peak, "memory": _one(calls.traffic) / device.memory_bandwidth}
     bound = max(floors, key=lambda name: floors[name])
-    if not _one(calls.moved):
+    if not _one(calls.traffic):
         bound = BOUNDS.get(calls.name, "link")
     elif floors[bound] < MOSTLY * took:
         bound = "launch"

@@ -47,13 +47,13 @@ class LayoutDomain:
         question: Model, machine, phase, engine, and the length of a training sequence among the settings.
         splits: Whether the program splits a model over devices at all.
         degrees: Parallel sizes that hold, by the names of the cost model.
-        apart: Whether replicas are engines of their own, whose experts are spread inside each.
+        is_separate: Whether replicas are engines of their own, whose experts are spread inside each.
     """
 
     question: Question
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
-    apart: bool = False
+    is_separate: bool = False
 
     def layouts(self) -> Iterator[ParallelLayout]:
         """Every layout of all devices, those of one depth of the pipeline together."""
@@ -68,7 +68,7 @@ class LayoutDomain:
             replicas = count // inside
             if min(tensor, replicas) > 1 and model.experts and self.question.engine in WHOLE:
                 continue
-            span = tensor * context * (1 if self.apart else replicas)
+            span = tensor * context * (1 if self.is_separate else replicas)
             for experts in self._experts(model, span, replicas):
                 layout = ParallelLayout(tp=tensor, pp=pipeline, dp=replicas, ep=experts, cp=context)
                 held = layout.degrees()

@@ -68,7 +68,7 @@ class CarbonStatement:
 
     Attributes:
         title: What it is about.
-        made: When.
+        made_at: Time of its making.
         lines: By part.
         pue: Energy of the site over that of its machines; None where not given, then it is not counted.
         notes: Assumptions of readers and gaps of logs.
@@ -76,7 +76,7 @@ class CarbonStatement:
     """
 
     title: str
-    made: datetime
+    made_at: datetime
     lines: tuple[StatementLine, ...]
     pue: float | None
     notes: tuple[str, ...]
@@ -126,7 +126,7 @@ class CarbonStatement:
         """The statement for programs."""
         return {
             "title": self.title,
-            "made": self.made.isoformat(timespec="seconds"),
+            "made": self.made_at.isoformat(timespec="seconds"),
             "pue": self.pue,
             "parts": [line.to_json() for line in self.lines],
             "totals": {
@@ -149,7 +149,7 @@ class CarbonStatement:
         notes = [f"* {text}" for text in self.notes]
         parts = [
             f"# {self.title}",
-            f"Made {self.made:%Y-%m-%d %H:%M} UTC.",
+            f"Made {self.made_at:%Y-%m-%d %H:%M} UTC.",
             "\n".join(rows),
             "\n".join(totals),
         ]
@@ -237,7 +237,7 @@ def make_statement(
     if pue is None:
         notes.append("no PUE was given: the site's overhead is not counted")
     return CarbonStatement(
-        title=title, made=now.astimezone(UTC), lines=tuple(lines), pue=pue, notes=tuple(dict.fromkeys(notes))
+        title=title, made_at=now.astimezone(UTC), lines=tuple(lines), pue=pue, notes=(*dict.fromkeys(notes),)
     )
 
 

@@ -58,7 +58,7 @@ class LayoutQuestion:
         loads: Requests at once on all devices that are tried; empty for those that suit each layout.
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
-        apart: Whether replicas are engines of their own, as what runs now says.
+        is_separate: Whether replicas are engines of their own, as what runs now says.
         shards: What is tried of how a trainer shares weights and states out; empty where that is settled.
     """
 
@@ -74,14 +74,14 @@ class LayoutQuestion:
     loads: tuple[float, ...] = ()
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
-    apart: bool = False
+    is_separate: bool = False
     shards: tuple[Mapping[str, float], ...] = ()
 
     @property
     def domain(self) -> LayoutDomain:
         """The layouts that are open."""
         return LayoutDomain(
-            question=self.question, splits=self.splits, degrees=self.degrees, apart=self.apart
+            question=self.question, splits=self.splits, degrees=self.degrees, is_separate=self.is_separate
         )
 
     @property
@@ -106,7 +106,7 @@ class LayoutQuestion:
     def undivided(self) -> LayoutQuestion:
         """The same where nothing runs yet."""
         splits = self.splits and self.question.engine not in trainers()
-        return replace(self, degrees={}, apart=False, splits=splits)
+        return replace(self, degrees={}, is_separate=False, splits=splits)
 
 
 def on_devices(query: LayoutQuestion, count: int) -> LayoutQuestion:

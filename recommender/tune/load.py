@@ -182,14 +182,14 @@ class LoadResult:
         wall_s: From the first that was due to the last that ended.
         cpu_share: Part of a core that the client used.
         is_cut: Whether it was ended before all requests were sent.
-        stated: What a load generator of others states in place of requests, by metric, in SI units.
+        metrics: What a load generator of others states in place of requests, by metric, in SI units.
     """
 
     records: tuple[RequestRecord, ...]
     wall_s: float
     cpu_share: float
     is_cut: bool = False
-    stated: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ended(self) -> tuple[RequestRecord, ...]:
@@ -199,15 +199,15 @@ class LoadResult:
     @property
     def tokens_per_s(self) -> float:
         """Tokens of answers a second."""
-        if self.stated:
-            return self.stated["throughput"]
+        if self.metrics:
+            return self.metrics["throughput"]
         return sum(item.tokens for item in self.ended) / self.wall_s if self.wall_s > 0 else 0.0
 
     @property
     def mean_e2e_s(self) -> float:
         """Mean latency of a request."""
-        if self.stated:
-            return self.stated.get("e2e_latency", 0.0)
+        if self.metrics:
+            return self.metrics.get("e2e_latency", 0.0)
         return sum(item.last - item.due for item in self.ended) / max(1, len(self.ended))
 
     def percentile(self, metric: str, share: float) -> float | None:

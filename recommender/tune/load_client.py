@@ -138,7 +138,7 @@ class LoadClient:
                 f"the load generator failed ({how}): {said or 'it said nothing'}",
                 hint=shlex.join(command),
             )
-        return LoadResult(records=(), wall_s=time.monotonic() - began, cpu_share=0.0, stated=stated)
+        return LoadResult(records=(), wall_s=time.monotonic() - began, cpu_share=0.0, metrics=stated)
 
 
 def _filled(word: str, facts: Mapping[str, object]) -> str:

@@ -262,8 +262,8 @@ def _interpolated(probes: Sequence[Probe], limits: Sequence[LatencyLimit]) -> fl
 
 def _others(result: LoadResult) -> dict[str, float]:
     """Percentiles of the latencies, and what the client used."""
-    if result.stated:
-        return {f"client_{name}": float(f"{value:.5g}") for name, value in result.stated.items()}
+    if result.metrics:
+        return {f"client_{name}": float(f"{value:.5g}") for name, value in result.metrics.items()}
     found: dict[str, float] = {}
     for metric in ("ttft", "tpot", "e2e"):
         for share in (0.5, 0.9, 0.99):

@@ -99,7 +99,7 @@ NOUNS: Mapping[str, Any] = {
     "clock step": ClockStep(clock=0.87654, time=1.05, power=0.7, energy=0.735),
     "statement line": CarbonStatement(
         title="run",
-        made=datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+        made_at=datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
         lines=(
             StatementLine(
                 part="npu 0", kind=Knowledge.MEASURED, energy_kwh=1.23456789, carbon_g=None, g_per_kwh=33.333, basis="b"

@@ -75,9 +75,9 @@ def open_questions(fold: Fold) -> list[OpenQuestion]:
             near = ranker.neighbours(problem) if hard else []
             for question, truth in hard:
                 ranking = ranker.rank(problem, 1, question, neighbours=near)
-                if ranking.situation is None or not ranking.kept:
+                if ranking.situation is None or not ranking.runnable:
                     continue
-                kept = list(ranking.kept)
+                kept = list(ranking.runnable)
                 made.append(
                     OpenQuestion(
                         corpus=fold.name,

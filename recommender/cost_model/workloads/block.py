@@ -207,17 +207,17 @@ def forward(
     calls.append(
         OperatorCalls(
             name="attention", count=1.0, us=attend, flops=attention_flops,
-            moved=_cache_moved(model, settings, sequences, length, tokens), group="precision_cache",
+            traffic=_cache_moved(model, settings, sequences, length, tokens), group="precision_cache",
         )
     )  # fmt: skip
     if model.experts:
         calls.append(
             OperatorCalls(
                 name="experts", count=1.0, us=experts, flops=expert_flops, group="precision_mlp",
-                moved=_expert_bytes(model, tokens, settings),
+                traffic=_expert_bytes(model, tokens, settings),
             )
         )  # fmt: skip
-    calls.append(OperatorCalls(name="vector kernels", count=small, us=vector, moved=moved))
+    calls.append(OperatorCalls(name="vector kernels", count=small, us=vector, traffic=moved))
     work = flops + attention_flops + expert_flops
     return BlockWork(cube, attend, growing, experts, vector, launch, kernels, work, tuple(calls))
 

@@ -150,7 +150,7 @@ def forward_pass(
     hops = (stages - 1) * point_us(network, np.where(stages > 1, size / tp, 0.0), far)
     head_call = OperatorCalls(
         name="output head", count=1.0, us=head, flops=2 * np.prod(x, axis=-1), group="precision_head",
-        moved=x[:, 1] * x[:, 2] * WEIGHT_BYTES[s["precision_head"].astype(np.int64)],
+        traffic=x[:, 1] * x[:, 2] * WEIGHT_BYTES[s["precision_head"].astype(np.int64)],
     )  # fmt: skip
     return ForwardPass(
         device_us=uneven * work.device_us + head,

@@ -35,7 +35,7 @@ class OperatorCalls:
         count: Calls.
         us: Time of all of them.
         flops: Operations of the matrix unit in all of them.
-        moved: Bytes that all of them read and write at least.
+        traffic: Bytes that all of them read and write at least.
         group: Setting with its number format; empty for vector work and exchanges.
     """
 
@@ -43,7 +43,7 @@ class OperatorCalls:
     count: Floats | float
     us: Floats
     flops: Floats | float = 0.0
-    moved: Floats | float = 0.0
+    traffic: Floats | float = 0.0
     group: str = ""
 
     def plus(self, other: OperatorCalls) -> OperatorCalls:
@@ -53,7 +53,7 @@ class OperatorCalls:
             count=self.count + other.count,
             us=self.us + other.us,
             flops=self.flops + other.flops,
-            moved=self.moved + other.moved,
+            traffic=self.traffic + other.traffic,
         )
 
     def times(self, factor: Floats | float) -> OperatorCalls:
@@ -63,7 +63,7 @@ class OperatorCalls:
             count=self.count * factor,
             us=self.us * factor,
             flops=self.flops * factor,
-            moved=self.moved * factor,
+            traffic=self.traffic * factor,
         )
 
 
@@ -138,7 +138,7 @@ def block_products(
         size = WEIGHT_BYTES[precision.astype(np.int64)]
         moved = x[..., 1] * x[..., 2] * size + 2 * x[..., 0] * (x[..., 1] + x[..., 2])
         calls += [
-            OperatorCalls(name=name, count=1.0, us=us, flops=flops, moved=bytes_, group=group)
+            OperatorCalls(name=name, count=1.0, us=us, flops=flops, traffic=bytes_, group=group)
             for name, us, flops, bytes_ in zip(shapes, times, work, moved, strict=True)
         ]
     return calls

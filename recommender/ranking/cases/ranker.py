@@ -177,14 +177,14 @@ class Ranking:
         order: Candidates to try, indices into ``scores.chosen``, best first.
         evidence: What the neighbours say.
         scores: What is expected of each candidate.
-        kept: Places in ``scores`` of what can run.
+        runnable: Places in ``scores`` of what can run.
         situation: What decides how far copying is to be trusted; None without a source of times.
     """
 
     order: tuple[int, ...]
     evidence: CandidateEvidence
     scores: Scores
-    kept: tuple[int, ...]
+    runnable: tuple[int, ...]
     situation: EvidenceClass | None
 
     @property
@@ -273,7 +273,7 @@ class Ranker:
             order=tuple(kept[place] for place in order),
             evidence=evidence,
             scores=scores,
-            kept=kept,
+            runnable=kept,
             situation=situation,
         )
 

@@ -47,14 +47,14 @@ class KernelDomain:
     Attributes:
         space: Parameters and rules.
         columns: Values of each parameter, a row a configuration; only of those with numbers.
-        left: What was left out before.
+        excluded: What was left out before.
         notes: Rules that could not be asked, and what else is to be known.
         absent: Parameters that the kernel lacks: of a declared space, those that it does not name.
     """
 
     space: SearchSpace
     columns: Columns
-    left: tuple[ExcludedValue, ...] = ()
+    excluded: tuple[ExcludedValue, ...] = ()
     notes: tuple[str, ...] = ()
     absent: frozenset[str] = frozenset()
 
@@ -130,7 +130,7 @@ def generated_domain(question: KernelQuestion) -> KernelDomain:
     }
     space = read_space({"parameters": parameters, "constraints": [dict(item) for item in made.constraints]})
     notes = tuple(f"rule skipped: {text}" for text in made.skipped)
-    return KernelDomain(space=space, columns=_columns(space), left=made.left, notes=notes)
+    return KernelDomain(space=space, columns=_columns(space), excluded=made.excluded, notes=notes)
 
 
 def _other_language(question: KernelQuestion, declared: SearchSpace) -> str:
@@ -182,7 +182,7 @@ def declared_domain(question: KernelQuestion, declared: SearchSpace) -> KernelDo
     return KernelDomain(
         space=space,
         columns=_columns(space),
-        left=made.left,
+        excluded=made.excluded,
         notes=(*made.notes, *notes),
         absent=absent,
     )

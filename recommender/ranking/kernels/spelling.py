@@ -113,7 +113,7 @@ def not_fitting(current: Mapping[str, Value], broken: Sequence[Broken]) -> tuple
 
 def foreign_settings(question: KernelQuestion, domain: KernelDomain) -> tuple[NotHere, ...]:
     """Settings of such kernels that do nothing here, and values that the shape rules out."""
-    unused = [item for item in domain.left if "=" not in item.what]
+    unused = [item for item in domain.excluded if "=" not in item.what]
     found = [
         NotHere(
             strategy=", ".join(item.what for item in unused),
@@ -150,7 +150,7 @@ def foreign_settings(question: KernelQuestion, domain: KernelDomain) -> tuple[No
             )
         )
     by_reason: dict[str, list[str]] = {}
-    for item in domain.left:
+    for item in domain.excluded:
         if "=" in item.what:
             by_reason.setdefault(item.why, []).append(item.what)
     return (

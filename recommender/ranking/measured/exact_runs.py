@@ -57,7 +57,7 @@ class ExactRun:
         low: Lower end of the 90 % interval of that.
         high: Upper end.
         load: Requests at once on all devices; None where that was not stated.
-        said: The measurement in words.
+        words: The measurement in words.
         limited: What limits bound, measured for the same configuration and load, by metric.
     """
 
@@ -69,7 +69,7 @@ class ExactRun:
     low: float
     high: float
     load: float | None
-    said: str
+    words: str
     limited: Mapping[str, ExactRun] = field(default_factory=dict)
 
     @property
@@ -287,7 +287,7 @@ def _run(same: Sequence[_Timed], metric: str, source: str) -> ExactRun:
         low=middle - NORMAL_90 * error,
         high=middle + NORMAL_90 * error,
         load=first.load,
-        said=f"{MEASURED_SO}{number} {symbol} with {first.layout}{load}{times} <{source}>",
+        words=f"{MEASURED_SO}{number} {symbol} with {first.layout}{load}{times} <{source}>",
     )
 
 

@@ -96,7 +96,7 @@ def at_own_load(starts: Starts, configuration: Mapping[str, Value], said: Simula
         configuration: What the change sets.
         said: What is said of it with the requests of the start.
     """
-    question, price, asked = starts.question, starts.price, starts.asked
+    question, price, asked = starts.question, starts.price, starts.query
     now = price.settings.get("batch") if price is not None else None
     if not (said.gain and question and price and asked and isinstance(now, int | float)):
         return said

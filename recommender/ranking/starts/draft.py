@@ -37,14 +37,14 @@ class StartDraft:
 
     Attributes:
         situation: What they are for.
-        kept: Settings of recipes that may be set here, most agreed first.
+        recipe_settings: Settings of recipes that may be set here, most agreed first.
         refused: Those that may not, with the reason.
         weighed: The recipes.
         notes: What could not be asked.
         assumed: What is assumed where the question is silent.
         question: What layouts were priced by; None if they have no price.
         load: Requests at once on all devices, stated or assumed; None where nothing says.
-        held: What recipes of training agree on, which no layout has to keep that would not fit with it.
+        droppable: What recipes of training agree on, which no layout has to keep that would not fit with it.
         roomier: The layout with more requests at once than the launch admits, where that is better.
         tested: Factor on the odds of a layout by its split, from tests of starts.
         measured: Measured runs of the model near by.
@@ -55,11 +55,11 @@ class StartDraft:
         has_memory: Whether the memory of the program is modelled for such a model.
         is_narrowed: Whether the weights are in a narrower format than is published, as no other fits.
         weight_format: Number format that the weights are published in; empty for 16 bit.
-        asked: What layouts were asked for; None likewise.
+        query: What layouts were asked for; None likewise.
     """
 
     situation: StartSituation
-    kept: list[AgreedSetting]
+    recipe_settings: list[AgreedSetting]
     refused: list[NotHere]
     weighed: list[WeighedRecipe]
     notes: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class StartDraft:
     question: Question | None = None
     load: float | None = None
     roomier: PricedStep | None = None
-    held: tuple[str, ...] = ()
+    droppable: tuple[str, ...] = ()
     tested: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     measured: tuple[MeasuredRun, ...] = ()
     is_copied: bool = False
@@ -77,7 +77,7 @@ class StartDraft:
     is_narrowed: bool = False
     weight_format: str = ""
     degrees: Mapping[str, int] = field(default_factory=dict)
-    asked: LayoutQuestion | None = None
+    query: LayoutQuestion | None = None
 
     def is_agreed(self, item: AgreedSetting) -> bool:
         """True if enough recipes have a setting to make it part of the start."""
@@ -86,12 +86,12 @@ class StartDraft:
     @property
     def agreed(self) -> list[AgreedSetting]:
         """Settings of the start."""
-        return [item for item in self.kept if self.is_agreed(item)]
+        return [item for item in self.recipe_settings if self.is_agreed(item)]
 
     @property
     def further(self) -> list[AgreedSetting]:
         """Settings worth testing beyond it."""
-        return [item for item in self.kept if not self.is_agreed(item)]
+        return [item for item in self.recipe_settings if not self.is_agreed(item)]
 
     def for_layout(self) -> list[WeighedRecipe]:
         """The recipes that say something of the layout.

@@ -215,9 +215,9 @@ class StartFinder:
             found[1:] = [one for one in found[1:] if not one.overflows]
         denoises = sizes.get("architecture") == "diffusion" and not situation.current
         if denoises and situation.framework.id == "sglang":
-            found = [replace(found[0], kept=[], start=of_diffusion(found[0].start))]
+            found = [replace(found[0], recipe_settings=[], start=of_diffusion(found[0].start))]
         first = found[0]
-        draft.kept, draft.refused = first.kept, first.refused
+        draft.recipe_settings, draft.refused = first.recipe_settings, first.refused
         draft.notes += first.notes
         if layouts:
             draft.assumed += assumed_by(layouts[0], draft)
@@ -282,7 +282,7 @@ class StartFinder:
         """The start on which recipes agree, before a layout is chosen."""
         screen = Screen(situation=situation, frameworks=self.frameworks, setting=self._finder.setting)
         kept, refused = screen.sift(worth_testing(weighed))
-        return StartDraft(situation=situation, kept=kept, refused=refused, weighed=weighed)
+        return StartDraft(situation=situation, recipe_settings=kept, refused=refused, weighed=weighed)
 
     def _starts(self, draft: StartDraft, found: Sequence[StartConfiguration]) -> Starts:
         company, begun = Company.of(draft.weighed), {plain_key(item.key) for item in draft.agreed}
@@ -296,7 +296,7 @@ class StartFinder:
             notes=tuple(dict.fromkeys(draft.notes)),
             assumed=(*draft.situation.framework.assumed, *dict.fromkeys(draft.assumed)),
             has_memory=draft.has_memory,
-            asked=draft.asked,
+            query=draft.query,
             roomier=draft.roomier,
         )
 
@@ -311,7 +311,7 @@ class StartFinder:
         count = asked.question.machine.count
         # where nothing fits, wishes go in the order of what they cost the user: agreed settings, then devices
         # that the model does not divide over, then the number format; more devices only if none are stated
-        asked, options = with_room(asked, draft.held)
+        asked, options = with_room(asked, draft.droppable)
         if not options and not any(asked.domain.layouts()):
             if why := asked.domain.why_none():
                 raise InputError(f"current: {why}")
@@ -341,7 +341,7 @@ class StartFinder:
         if (used := asked.question.machine.count) < count:
             what = "parallel sizes in use do" if asked.degrees else "model does"
             draft.notes.append(f"{used} of {count} devices are used: the {what} not divide over all of them")
-        draft.question, draft.asked = asked.question, asked
+        draft.question, draft.query = asked.question, asked
         if options[0].log_merit is None and (reason := why_unpriced(asked.question)):
             tells = next((f"; --trait {name}=NUMBER tells it" for name in TOLD_FACTS if name in reason), "")
             draft.notes.append(f"layouts are not priced: {reason}{tells}")

@@ -37,7 +37,7 @@ class LayoutStart:
 
     Attributes:
         start: What is written.
-        kept: Settings of recipes that may be set with it, most agreed first.
+        recipe_settings: Settings of recipes that may be set with it, most agreed first.
         refused: Those that may not, with the reason.
         notes: What could not be written.
         question: What it was priced by; None if it has no price.
@@ -45,7 +45,7 @@ class LayoutStart:
     """
 
     start: StartConfiguration
-    kept: list[AgreedSetting]
+    recipe_settings: list[AgreedSetting]
     refused: list[NotHere]
     notes: list[str]
     question: Question | None = None
@@ -58,11 +58,11 @@ class LayoutStart:
 
     def strays(self, draft: StartDraft, chosen: ChosenLayout) -> float:
         """Distance of the settings as written from the chosen layout: excess bytes, or nats over a limit."""
-        if self.price is None or draft.asked is None:
+        if self.price is None or draft.query is None:
             return 0.0
         if self.overflows:
             return self.price.memory_bytes
-        over = missed(draft.asked.limits, self.price)
+        over = missed(draft.query.limits, self.price)
         return over if over > chosen.option.beyond_limits else 0.0
 
 
@@ -83,9 +83,9 @@ def layout_start(
     batch = chosen.option.settings.get("batch") if chosen else None
     at_once = float(batch) if isinstance(batch, int | float) else None
     kept = [item for item in kept if item.share >= WORTH_TESTING and not falls_short(item, at_once)]
-    of_layout = replace(draft, kept=kept, refused=refused)
+    of_layout = replace(draft, recipe_settings=kept, refused=refused)
     start, notes = launchable(write_start(of_layout, chosen, layout, divided), screen.release())
-    found = LayoutStart(start=start, kept=kept, refused=refused, notes=notes)
+    found = LayoutStart(start=start, recipe_settings=kept, refused=refused, notes=notes)
     if chosen is None:
         return found
     question = started_question(draft.question, chosen, start)
@@ -108,7 +108,7 @@ def within_bounds(
     What helps most goes first, until it is as the layout was chosen or nothing is left to take away.
     """
     while strays := start.strays(draft, chosen):
-        keys = {item.key for item in start.kept if draft.is_agreed(item)}
+        keys = {item.key for item in start.recipe_settings if draft.is_agreed(item)}
         rests = [(key, [item for item in agreed if item.key != key]) for key in sorted(keys)]
         tried = [(key, rest, layout_start(draft, chosen, rest, screen)) for key, rest in rests]
         nearer = [one for one in tried if one[2].overflows <= start.overflows]

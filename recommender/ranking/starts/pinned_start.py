@@ -76,7 +76,7 @@ def with_own_number(modelled: Starts, measured: Sequence[ExactRun]) -> Starts:
     if run is None or modelled.first.layout != run.layout:
         return modelled
     others = [text for text in modelled.first.because if not text.startswith(MEASURED_SO)]
-    first = replace(modelled.first, because=(run.said, *others))
+    first = replace(modelled.first, because=(run.words, *others))
     return replace(modelled, first=_measured(first, run))
 
 
@@ -94,7 +94,7 @@ def as_it_ran(modelled: Starts, starts: Starts, pinned: Sequence[ExactRun], scre
         as_ran = tuple(with_current([], starts.situation, screen, is_divided=False))
         first = replace(first, fits=True, fits_in=None, settings=as_ran, needs=(), because=())
     others = [text for text in first.because if not text.startswith(MEASURED_SO)]
-    first = replace(first, layout=best.layout, because=(best.said, *others))
+    first = replace(first, layout=best.layout, because=(best.words, *others))
     if first.framework not in programs():  # a library takes what the script that ran it took
         own = settings_by_key(best.configuration, Origin.CASE, place=SettingPlace.CODE)
         own = [item for item in own if item.name not in first.configuration]

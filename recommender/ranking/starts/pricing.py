@@ -130,7 +130,7 @@ def layout_question(
         is_load_told=situation.at_once is not None,
         splits=splits and not is_network,
         degrees=degrees,
-        apart=bool(degrees)
+        is_separate=bool(degrees)
         and situation.framework.id == "sglang"
         and not situation.splits_attention(anew=False),
         shards=() if is_network or not situation.is_training else _shards(draft, settings),
@@ -217,8 +217,8 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     own = replicated_by(draft.situation.framework.id, settings)
     if own is None:
         said = translate({item.key: item.value for item in draft.agreed}, "training").settings
-        draft.held = tuple(_OF_START & said.keys() - settings.keys())
-        settings |= {name: said[name] for name in draft.held}
+        draft.droppable = tuple(_OF_START & said.keys() - settings.keys())
+        settings |= {name: said[name] for name in draft.droppable}
         settings.setdefault("zero_stage", 1)
     elif (rank := own.get("lora_rank")) and "lora_rank" not in settings:
         settings["lora_rank"] = rank

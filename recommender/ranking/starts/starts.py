@@ -50,7 +50,7 @@ class Starts:
         question: What the first layout was priced by, its settings included; None if it has no price.
         price: That price; None if the cost model gave none.
         has_memory: Whether the memory of the program is modelled for such a model: else nothing is unfit.
-        asked: What layouts were asked for, the loads that were tried among it; None likewise.
+        query: What layouts were asked for, the loads that were tried among it; None likewise.
         roomier: The first layout with more requests at once than the launch admits, where that is better.
     """
 
@@ -65,7 +65,7 @@ class Starts:
     question: Question | None = None
     price: PricedStep | None = None
     has_memory: bool = False
-    asked: LayoutQuestion | None = None
+    query: LayoutQuestion | None = None
     roomier: PricedStep | None = None
 
     @property

@@ -144,7 +144,7 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     is_limited = any(limit.metric in LIMITED for limit in situation.problem.limits)
     best = "keeps the limits" if is_limited and not chosen.option.beyond_limits else "fits"
     best = "the most that the launch admits" if draft.roomier is not None else f"the best that {best}"
-    is_open = draft.asked is not None and draft.asked.is_load_open
+    is_open = draft.query is not None and draft.query.is_load_open
     if is_open and chosen.option.results.get("tpot_s", math.inf) <= USUAL_TPOT_S:
         best = f"the best within {USUAL_TPOT_S * 1e3:.0f} ms a token"
     return list(assumed_by_price(question, {**priced, **drafts}, stated, load=draft.load, best=best))

@@ -42,7 +42,7 @@ def product(request: KernelRequest) -> SpaceDraft:
         draft.constraints.append(
             rule(f"base{side} % {FRACTAL} == 0", f"the cube multiplies blocks of {FRACTAL} a side", TILING)
         )
-        draft.left += [
+        draft.excluded += [
             ExcludedValue(what=f"base{side}={value}", why=f"larger than {side}={size}", source="the problem")
             for value in powers(most + 1, LARGEST_BASE)
         ]

@@ -32,7 +32,7 @@ class GeneratedSpace:
     Attributes:
         parameters: Values by parameter, or values and condition as a search file has them.
         constraints: Rules that relate parameters, as a search file has them.
-        left: What was left out before.
+        excluded: What was left out before.
         skipped: Rules that could not be asked, and the fact they lack.
         notes: What else is to be known of it.
         configurations: How many are left; None if more than were counted.
@@ -40,7 +40,7 @@ class GeneratedSpace:
 
     parameters: Mapping[str, Any]
     constraints: tuple[Mapping[str, str], ...]
-    left: tuple[ExcludedValue, ...]
+    excluded: tuple[ExcludedValue, ...]
     skipped: tuple[str, ...]
     notes: tuple[str, ...] = field(default=())
     configurations: int | None
@@ -52,7 +52,7 @@ class SpaceDraft:
 
     parameters: dict[str, Any] = field(default_factory=dict)
     constraints: list[dict[str, str]] = field(default_factory=list)
-    left: list[ExcludedValue] = field(default_factory=list)
+    excluded: list[ExcludedValue] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -65,10 +65,10 @@ class SpaceDraft:
         return GeneratedSpace(
             parameters=self.parameters,
             constraints=tuple(self.constraints),
-            left=tuple(self.left),
+            excluded=tuple(self.excluded),
             skipped=tuple(self.skipped),
             notes=tuple(self.notes),
-            configurations=count_configurations(self.parameters, self.constraints, self.left, most=most),
+            configurations=count_configurations(self.parameters, self.constraints, self.excluded, most=most),
         )
 
 

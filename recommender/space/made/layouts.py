@@ -70,7 +70,7 @@ def layout_space(
     return GeneratedSpace(
         parameters=parameters,
         constraints=tuple(constraints),
-        left=tuple(left),
+        excluded=tuple(left),
         skipped=tuple(skipped),
         configurations=count,
     )

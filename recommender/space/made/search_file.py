@@ -24,12 +24,12 @@ class SearchFile:
 
     Attributes:
         file: Its content.
-        left: What was left out, why, and who says so.
+        excluded: What was left out, why, and who says so.
         notes: What to know of it.
     """
 
     file: dict[str, object]
-    left: list[dict[str, str]] = field(default_factory=list)
+    excluded: list[dict[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def begin_with(
@@ -60,7 +60,7 @@ class SearchFile:
         """Take in a generated space."""
         self.file["parameters"] = dict(space.parameters)
         self.file["constraints"] = [dict(rule) for rule in space.constraints]
-        self.left.extend(asdict(item) for item in space.left)
+        self.excluded.extend(asdict(item) for item in space.excluded)
         self.notes.extend(f"rule skipped: {text}" for text in space.skipped)
         self.notes.extend(space.notes)
 

@@ -54,7 +54,7 @@ def product(request: KernelRequest) -> SpaceDraft:
         if side == "K" and request.block is not None and request.block < most:
             most, why = request.block, f"longer than the {request.block} that share a scale"
         draft.parameters[name] = powers(SMALLEST_DOT, most)
-        draft.left += [
+        draft.excluded += [
             ExcludedValue(what=f"{name}={value}", why=why, source="the problem")
             for value in powers(most + 1, LARGEST_BLOCK)
         ]
@@ -153,7 +153,7 @@ def _warps(request: KernelRequest, draft: SpaceDraft, sums: str) -> None:
     why = f"more than {MOST_THREADS} threads with {warp:.0f} a warp"
     most = MOST_THREADS // warp
     draft.parameters["num_warps"] = [count for count in WARPS if count <= most]
-    draft.left += [
+    draft.excluded += [
         ExcludedValue(what=f"num_warps={count}", why=why, source=CUDA_GUIDE)
         for count in WARPS
         if count > most

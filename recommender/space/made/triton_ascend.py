@@ -139,7 +139,7 @@ def _grid(request: KernelRequest, draft: SpaceDraft, cores: str) -> None:
         draft.constraints.append(
             rule(f"grid <= {most:.0f}", f"a program a core, {most:.0f}: more run in turns", CORES)
         )
-    draft.left += [
+    draft.excluded += [
         ExcludedValue(what=name, why="not supported on Ascend, which has no warps", source=AUTOTUNE)
         for name in UNUSED
     ]

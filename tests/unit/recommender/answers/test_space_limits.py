@@ -20,11 +20,11 @@ def limits(shipped: Workspace, parameters: dict[str, list[object]], hardware: st
 def test_values_for_other_hardware_are_left_out(shipped: Workspace) -> None:
     here = limits(shipped, {"HCCL_ALGO": [*ALGORITHMS]}, "ascend-910b3")
     there = limits(shipped, {"HCCL_ALGO": [*ALGORITHMS]}, "ascend-910")
-    assert here.left == ()
-    assert [(item.what, item.why) for item in there.left] == [
+    assert here.excluded == ()
+    assert [(item.what, item.why) for item in there.excluded] == [
         ("HCCL_ALGO=level0:NA;level1:pipeline", "HCCL pipeline algorithm is for ascend-a2")
     ]
-    assert there.left[0].source
+    assert there.excluded[0].source
     assert any("only if nodes > 1" in text for text in here.notes)
 
 
@@ -44,4 +44,4 @@ def test_what_excludes_each_other_is_a_rule(shipped: Workspace) -> None:
 
 def test_a_space_of_which_nothing_is_known_stays(shipped: Workspace) -> None:
     found = limits(shipped, {"my_tile": [1, 2], "your_tile": [3, 4]}, "ascend-910b3")
-    assert found == SpaceLimits(constraints=(), left=(), notes=())
+    assert found == SpaceLimits(constraints=(), excluded=(), notes=())

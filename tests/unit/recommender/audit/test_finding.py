@@ -37,7 +37,7 @@ def test_a_setting_is_written_as_people_write_it(key: str, value: str, text: str
 
 def test_the_worst_comes_first() -> None:
     dear = replace(EAGER, rule="dear", priced=PricedCost(gain=Gain.around(1.0, 0.1)))
-    alone = replace(EAGER, rule="alone", priced=PricedCost(alone=Gain.around(0.5, 0.1)))
+    alone = replace(EAGER, rule="alone", priced=PricedCost(single_gain=Gain.around(0.5, 0.1)))
     refused = replace(EAGER, rule="refused", kind=FindingKind.REFUSED)
     warning = replace(EAGER, rule="warning", level=FindingLevel.WARNING)
     note = replace(EAGER, rule="note", level=FindingLevel.NOTE)
@@ -57,12 +57,12 @@ def test_a_start_takes_back_what_is_an_error_and_only_costs(kind: FindingKind, l
 
 
 def test_a_limit_below_what_is_told_is_raised_unless_it_is_a_note() -> None:
-    limit = replace(EAGER, kind=FindingKind.LIMIT, remedy="--max-num-seqs 200", told="concurrency")
+    limit = replace(EAGER, kind=FindingKind.LIMIT, remedy="--max-num-seqs 200", load_fact="concurrency")
     assert limit.is_below_told
     assert limit.is_rewritten
     assert not limit.is_taken_back
     for other in (
-        replace(limit, told=""),
+        replace(limit, load_fact=""),
         replace(limit, level=FindingLevel.NOTE),
         replace(limit, kind=FindingKind.COST),
     ):
@@ -79,7 +79,7 @@ def test_what_is_taken_away_is_the_setting_or_what_the_rule_names() -> None:
 
 
 def test_a_price_is_the_larger_of_both_loads_and_has_its_interval() -> None:
-    both = PricedCost(gain=Gain.around(0.1, 0.05), alone=Gain.around(0.7, 0.1), memory_bytes=2.5)
+    both = PricedCost(gain=Gain.around(0.1, 0.05), single_gain=Gain.around(0.7, 0.1), memory_bytes=2.5)
     assert both.most == pytest.approx(0.7)
     content = both.to_json()
     assert content["memory_bytes"] == 2

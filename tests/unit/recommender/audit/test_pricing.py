@@ -34,7 +34,7 @@ def test_eager_mode_is_priced_with_an_interval(shipped: Workspace) -> None:
     script = "vllm serve Qwen/Qwen3-8B --enforce-eager --max-num-seqs 32"
     priced = checked(shipped, script, "910b3", traits={"concurrency": 8})["eager-mode"].priced
     assert priced is not None
-    assert priced.alone is None  # the load is told
+    assert priced.single_gain is None  # the load is told
     assert priced.gain is not None
     assert priced.gain.low < priced.gain.expected < priced.gain.high
     assert math.exp(priced.gain.expected) > 1.2
@@ -55,8 +55,8 @@ def test_where_the_host_keeps_up_the_price_is_that_of_one_request(shipped: Works
     priced = checked(shipped, script, "a100-sxm4-80gb")["eager-mode"].priced
     assert priced is not None
     assert priced.gain is None
-    assert priced.alone is not None
-    assert priced.most == priced.alone.expected > 0.2
+    assert priced.single_gain is not None
+    assert priced.most == priced.single_gain.expected > 0.2
     loaded = checked(shipped, script, "a100-sxm4-80gb", traits={"concurrency": 256})["eager-mode"].priced
     assert loaded is None
 

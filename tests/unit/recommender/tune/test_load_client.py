@@ -53,7 +53,7 @@ def test_what_it_states_is_what_counts(tmp_path: Path) -> None:
     out, result = Place(tmp_path).put("good")
     assert json.loads(out.read_text())["model_id"] == "http://127.0.0.1:8123/v1"
     stated = {"throughput": 321.5, "ttft": 0.0125, "e2e_latency": 0.25}
-    assert result.stated == stated
+    assert result.metrics == stated
     assert (result.tokens_per_s, result.mean_e2e_s) == (321.5, 0.25)
 
 

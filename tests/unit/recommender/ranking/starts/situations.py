@@ -1,6 +1,6 @@
 """Situations, recipes and settings made up for tests of starts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
@@ -115,16 +115,15 @@ def weighed(*recipes: Recipe, weights: tuple[float, ...] = ()) -> list[WeighedRe
 def agreed(
     key: str, value: str = "true", share: float = 0.8, *, first: Recipe | None = None
 ) -> AgreedSetting:
-    made = setting(key, value)
-    return AgreedSetting(
-        where=made.where, key=key, value=value, share=share, value_share=share, first=first or recipe()
-    )
+    where, by = setting(key, value).where, first or recipe()
+    return AgreedSetting(where=where, key=key, value=value, share=share, value_share=share, first=by)
 
 
 def draft(
-    *kept: AgreedSetting, about: StartSituation | None = None, behind: list[WeighedRecipe] | None = None
+    *settings: AgreedSetting, about: StartSituation | None = None, behind: Sequence[WeighedRecipe] = ()
 ) -> StartDraft:
-    return StartDraft(situation=about or situation(), kept=list(kept), refused=[], weighed=behind or [])
+    now = about or situation()
+    return StartDraft(situation=now, recipe_settings=[*settings], refused=[], weighed=[*behind])
 
 
 def screen(about: StartSituation | None = None) -> Screen:

@@ -56,7 +56,7 @@ def test_every_kernel_has_a_space_on_every_device_or_says_why(
     assert made.configurations == space_of(made).size(1_000_000)
     assert 0 < (made.configurations or 0) <= prod(map(len, made.parameters.values()))
     assert all(rule["reason"] and rule["source"] for rule in made.constraints)
-    assert all(item.why and item.source for item in made.left)
+    assert all(item.why and item.source for item in made.excluded)
     known = {name for kernel in KERNELS for name in kernel.names}
     assert operator in known
 
@@ -116,14 +116,14 @@ def test_no_tile_is_larger_than_the_problem(shipped: Workspace) -> None:
     bases = {name: values for name, values in made.parameters.items() if name.startswith("base")}
     assert bases == {"baseM": [16], "baseN": [16, 32, 64, 128], "baseK": [16, 32, 64]}
     assert all(int(str(item["usedCoreNum"])) <= 7 for item in space_of(made).enumerate())  # 100 / 16 blocks
-    assert {item.what for item in made.left} >= {"baseM=32", "baseN=256", "baseK=128"}
+    assert {item.what for item in made.excluded} >= {"baseM=32", "baseN=256", "baseK=128"}
 
 
 def test_steps_are_no_longer_than_the_blocks_that_share_a_scale(shipped: Workspace) -> None:
     chip = device(shipped, "NVIDIA H100 PCIe")
     made = kernel_space("gemm", SHAPE, "fp8", chip, block=128)
     assert max(map(int, map(str, made.parameters["BLOCK_SIZE_K"]))) == 128
-    assert any("share a scale" in item.why for item in made.left)
+    assert any("share a scale" in item.why for item in made.excluded)
 
 
 def test_a_tile_of_a_row_fits_the_unified_buffer(shipped: Workspace) -> None:
@@ -181,7 +181,7 @@ def test_a_name_that_is_nearly_one_is_suggested() -> None:
 def test_triton_on_ascend_has_no_warps_and_a_program_a_core(shipped: Workspace) -> None:
     made = kernel_space("gemm", SHAPES["gemm"], "fp16", device(shipped, "ascend-910b3"), form="triton")
     assert not {"num_warps", "num_stages"} & set(made.parameters)
-    assert {"num_warps", "num_stages"} <= {item.what for item in made.left}
+    assert {"num_warps", "num_stages"} <= {item.what for item in made.excluded}
     assert max(made.parameters["grid"]) == 20
     space = space_of(made)
     told = {"BLOCK_K": 64, "multibuffer": True, "BLOCK_TRESHHOLD": 8, "grid": 20}

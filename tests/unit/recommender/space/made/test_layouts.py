@@ -67,9 +67,9 @@ def test_every_configuration_is_a_layout_that_the_cost_model_takes(
 
 def test_what_is_left_out_names_rule_and_source(shipped: Workspace) -> None:
     made = layout_space(asked(model(shipped, "qwen3-32b"), where(shipped, 8)))
-    left = {item.what: item for item in made.left}
+    left = {item.what: item for item in made.excluded}
     assert "no fp8" in left["precision=fp8"].why
-    assert all(item.why and item.source for item in made.left)
+    assert all(item.why and item.source for item in made.excluded)
     assert all(rule["reason"] and rule["source"] for rule in made.constraints)
 
 
