@@ -39,6 +39,7 @@ _MODELLED = {
     "needed": "KV cache of one request of full length", "weights": "weights", "capacity": "memory of a device"
 }  # fmt: skip
 """Memory that the cost model adds, each on one device."""
+_TIMED_OUT = "nccl-watchdog-timeout"
 _PROCESS, _HELD = "process", "held_by_process"
 """Names of values of a fault: who holds memory of the device, and how much."""
 
@@ -57,10 +58,12 @@ def show_log(path: Path, answer: LogAnswer) -> None:
         say(f"first error, which no table has, line {number}")
         say_labelled("seen", text[:MOST_TEXT], is_quoted=True)
         say()
-    for fault in causes or reading.faults:
+    for fault in causes or ([] if graves else reading.faults):
         _show_fault(fault, answer)
     for item in (graves or ([] if reading.faults else reading.statements))[:MOST_STATEMENTS]:
         _show_statement(item, answer)
+    for fault in reading.faults if graves and not causes else []:  # they only say that something failed
+        _show_fault(fault, answer)
     _show_unknown(answer, is_named=bool(causes or graves), shown=int(is_echo))
     if answer.load is not None:
         _show_load(answer.load, answer.lacks)
@@ -129,6 +132,11 @@ def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
         say_labelled(
             "first",
             f"process {item.values[_PROCESS]} holds {held} of this device: end it, or take another device",
+        )
+    if item.fault.id == _TIMED_OUT and (behind := answer.reading.behind) is not None:
+        ranks, low, high = ", ".join(map(str, behind[0])), *behind[1:]
+        say_labelled(
+            "first", f"rank {ranks} is behind: at collective {low}, others at {high}; see what it waits for"
         )
     say_labelled("cause", _in_language(item.fault.cause))
     say_labelled("remedy", _in_language(item.fault.remedy))

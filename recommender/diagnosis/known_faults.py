@@ -26,6 +26,8 @@ _BEFORE = (
     r"(?:error|err|ret|code|result|return|status|runtime|rt|acl)[\w .]{0,24}[\s:=\[(#-]{1,4}(?:code\W{0,3})?"
 )
 """A bare number is a code only behind a word that says so: iteration 100000 is none."""
+_RAISE = re.compile(r"(?:.*[\])])?\s*raise\s")
+"""Line of source in a traceback: it holds a message before its values are known."""
 _XID = "Xid "
 """Begin of the codes of NVIDIA's driver; its logs put the place of the device between word and number."""
 
@@ -149,7 +151,8 @@ def _counts_none(fault: FaultPattern, text: str) -> bool:
 
 def _seen_fault(fault: FaultPattern, lines: list[LogLine]) -> SeenFault:
     last = max(lines, key=lambda line: line.last_number)
-    shown = lines[0].last if _counts_none(fault, lines[0].first) else lines[0].first
+    head = next((line for line in lines if not _RAISE.match(line.first)), lines[0])
+    shown = head.last if _counts_none(fault, head.first) else head.first
     values: dict[str, str] = {}
     for line in sorted(lines, key=lambda line: line.last_number):
         for pattern in fault.patterns:

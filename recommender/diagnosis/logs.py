@@ -11,6 +11,7 @@ from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault
 from recommender.diagnosis.log_lines import KEPT_LINES, MOST_FURTHER, SAYS_ERROR, LogLine, read_lines
 from recommender.diagnosis.log_programs import BASES, CODES, ProgramMark, program_marks
 from recommender.diagnosis.pressures import argument_marks, arguments_in, as_numbers, telling_patterns
+from recommender.diagnosis.rank_sequences import MARK, RankSequences
 from recommender.diagnosis.serving import MAY_TELL, LoadSamples, telling_marks
 from recommender.diagnosis.statements import (
     LEVELS,
@@ -119,6 +120,7 @@ class LogReading(JsonNoun):
         arguments: Arguments that a server tells of itself, by name.
         sizes: Sizes of blocks that lines assign, by name: of a kernel that does not fit.
         functions: Functions in tracebacks, the last one last.
+        behind: Ranks behind the others where a collective timed out, their number of it and the others'.
     """
 
     faults: tuple[SeenFault, ...]
@@ -134,6 +136,7 @@ class LogReading(JsonNoun):
     numbers: Mapping[str, float] = field(default_factory=dict, metadata=NOT_IN_JSON)
     following: Mapping[int, str] = field(default_factory=dict, metadata=NOT_IN_JSON)
     functions: tuple[str, ...] = field(default=(), metadata=NOT_IN_JSON)
+    behind: tuple[tuple[int, ...], int, int] | None = field(default=None, metadata=NOT_IN_JSON)
 
     def goes_on(self, number: int) -> str:
         """A message's further lines: those behind it that begin no line of a log."""
@@ -183,8 +186,13 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     numbers: dict[str, float] = {}
     functions: dict[str, int] = {}
     number = 0
+    taken, sequences = samples or LoadSamples(), RankSequences()
     for kinds in read_lines(
-        path, index.places, faults.codes_in, telling_marks, (samples or LoadSamples()).take
+        path,
+        index.places,
+        faults.codes_in,
+        lambda text: telling_marks(text) + [MARK] * (MARK in text),
+        lambda line: (sequences if MARK in line else taken).take(line),
     ):
         further: list[LogLine] = []
         for line, items in zip(kinds, index.find([line.head for line in kinds]), strict=True):
@@ -230,13 +238,14 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         states=tuple(sorted(states, key=lambda item: item.lines[0])),
         programs=tuple(sorted(marked)) or tuple(own),
         unknown=(*((line.numbers[0], line.first.strip()) for line in unknown[:1]), *_last_lines(unknown[1:])),
-        nearest=() if seen or statements else _last_lines(unknown or _nearest(others, looked)),
+        nearest=() if seen or statements else _last_lines([*_nearest(others, looked), *unknown]),
         looked_for=f"{faults.number} known faults, statements of {', '.join(looked) or 'no program'}",
         lines=number,
         arguments=arguments,
         sizes=sizes,
         numbers=numbers,
         functions=tuple(sorted(functions, key=functions.__getitem__)),
+        behind=sequences.behind(),
         following={place: line.last for line in others for place in (*line.numbers, line.last_number)},
     )
 
@@ -336,9 +345,10 @@ def _numbers(values: Mapping[str, str]) -> bool:
 
 
 def _nearest(lines: Sequence[LogLine], looked: Sequence[str]) -> list[LogLine]:
-    """Lines in the order of how many words they share with what is known."""
+    """Lines of no error in the order of how many words they share with what is known."""
     words = index_of(tuple(looked)).words
-    return sorted(lines, key=lambda line: len(words.intersection(line.last.split())))
+    others = (line for line in lines if line.last.strip() and not line.says_error)
+    return sorted(others, key=lambda line: len(words.intersection(line.last.split())))
 
 
 def _last_lines(lines: Sequence[LogLine]) -> tuple[tuple[int, str], ...]:

@@ -35,7 +35,7 @@ _NUMBER = re.compile(
     r"(?![\w.]*+[/:]\d|\.\d|(?=(?:(?![A-Za-z_])\w)*+[A-Za-z_])\w++\()"
 )
 _NAME = re.compile(r"(--?[A-Za-z][\w.-]*|[A-Za-z_][\w.-]*)[`'\"\])]*\s*(?:=|:|\(|\[|of|is|to)?\s*[`'\"(\[]*$")
-_WORD = r"--?[A-Za-z][\w.-]*\w|[A-Za-z]\w*(?:[_.]\w+)+|[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+"
+_WORD = r"--?[A-Za-z][\w.-]*\w|[a-z]+[A-Z]\w+|[A-Za-z]\w*(?:[_.]\w+)+|[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+"
 _ADVICE = re.compile(
     r"(?i)(?<![-\w])(?:(?P<higher>increas\w*|rais(?:e|ing)|enlarg\w*|larger|higher|bigger|greater)|"
     r"(?P<lower>decreas\w*|reduc\w*|lower(?:ing)?|shrink\w*|smaller|fewer)|"
@@ -137,6 +137,8 @@ class MessageMoves:
             rest = text[verb.end() : verb.end() + MOST_BETWEEN]
             stop = _END.search(rest)
             rest = rest[: stop.start()] if stop else rest
+            if "ot recommended" in rest:
+                continue
             following = _ADVICE.search(rest)
             for key, behind in self._settings_in(rest, following.start() if following else len(rest)):
                 to = self._direction(verb.lastgroup or "on", behind, key)
@@ -164,6 +166,8 @@ class MessageMoves:
             return "lower"
         if _LARGER.search(behind):
             return "higher"
+        if verb == "off" and re.match(r"(?i)-*(?:disable|no)[-_]", key):
+            return "on"  # "disable graphs by --disable-cuda-graph"
         if verb in {"higher", "lower", "off"}:
             return verb
         then = _THEN.match(behind.lstrip("`'\""))
@@ -179,13 +183,15 @@ class MessageMoves:
         if current or to not in {"lower", "higher"}:
             return Move(key=key, to=to, current=current, origin="log" if current else "")
         current, origin = default_of(self._home, key)
+        if current in {"0", "-1"}:
+            current = origin = ""  # the program chooses
         return Move(key=key, to=to, current=current, origin=origin)
 
     def _setting(self, name: str) -> str:
         """The key of a setting that has a name; empty where none has."""
         told = name.strip("`'\".,:;()")
         told = names_of(self._home).get(_bare(told), told)
-        if not re.search(r"[-_.]", told):
+        if not re.search(r"[-_.]|[a-z][A-Z]", told):
             return ""  # one plain word is seldom meant as a setting
         found = registry(self._home).at().look_up(told, suggest=False)
         if found.setting is None or found.abbreviation:

@@ -135,7 +135,7 @@ def moves_against(
             current, origin = default_of(home, entry["key"])
             if current in {"0", "-1"}:
                 current = origin = ""  # the program chooses
-        if _is_so(current.lower(), entry["to"]):
+        if _is_so(current.lower(), entry["to"]) or (current == "0" and entry["to"] == "lower"):
             continue
         known = {**as_numbers({name: current}), **as_numbers(given), **told}
         value = _far(entry, known)

@@ -53,6 +53,13 @@ def moves(program: str, line: str, further: str = "", **given: str) -> dict[str,
         ("vllm", "ValueError: heads (32) must be divisible by tensor parallel size (8).", {}),
         ("vllm", "ValueError: the seed (3) is smaller than the port (4)", {}),
         ("vllm", "ValueError: --async-scheduling is set, which is not used if max_num_seqs is used", {}),
+        (
+            "mindie",
+            "RuntimeError: no block. Please reduce maxSeqLen.",
+            {"BackendConfig.ModelDeployConfig.maxSeqLen": "lower"},
+        ),
+        ("sglang", "Exception: disable graphs by --disable-cuda-graph", {"--disable-cuda-graph": "on"}),
+        ("sglang", "4. disable graphs by --disable-cuda-graph. (Not recommended)", {}),
         ("no-program", "ValueError: max_lora_rank 4 is smaller than 8", {}),
     ],
 )
