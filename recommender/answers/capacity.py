@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LIKELY = 0.9
 """Chance that the devices for a rate serve it within the limits; a choice."""
+FAR_MORE = 4
+"""Times the fewest devices beyond which a deployment is no choice beside it, however fast; a choice."""
 LEAST_CHANCE = 0.5
 """A deployment is offered that keeps the limits at least as likely as not."""
 _MOVED = "prefill and decode on instances apart; caches move over the network between servers"
@@ -337,6 +339,8 @@ def _fewest(options: Sequence[CapacityOption]) -> list[CapacityOption]:
     """Options that no other beats in devices and times at once: likely ones first, then fewest devices."""
     if not options:
         return []
+    least = min(options, key=lambda one: (not one.is_likely, one.devices))
+    options = [one for one in options if one.devices <= FAR_MORE * least.devices]
     costs = [
         (float(not item.is_likely), float(item.devices), item.rated.tpot_s, item.times["ttft"])
         for item in options
