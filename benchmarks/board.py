@@ -203,7 +203,7 @@ TOLD_S = 30.0
 
 
 def rows_of(title: str, run: harness.Run) -> tuple[list[Row], dict[str, list[str] | str]]:
-    """What was asked of a group, and what its seed drew; says now and then how far it is."""
+    """Rows of a group, and what its seed drew; prints its progress now and then."""
     where, ask = GROUPS[title]
     found: list[Row] = []
     told = time.monotonic()

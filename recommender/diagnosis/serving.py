@@ -192,7 +192,7 @@ class LoadSamples:
             self._lines.append(sample)
 
     def _is_turn(self) -> bool:
-        """Whether the next line of statistics is taken: of a long log one run of them in so many."""
+        """True if the next line of statistics counts: of a long log, one run of them in so many."""
         self._seen += 1
         if len(self._lines) >= MOST_SAMPLES:
             self._lines = [line for place, line in enumerate(self._lines) if not place // RUN % 2]

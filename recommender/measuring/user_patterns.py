@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 PATTERN_CPU_S = 2.0
-"""Of one expression on one text; any that is linear takes a thousandth. A choice."""
+"""CPU time of one expression on one text; any linear one takes a thousandth. A choice."""
 _CHILD = """
 import json, re, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)

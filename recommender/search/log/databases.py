@@ -203,7 +203,7 @@ def _missing(engine: Any) -> list[str]:
 
 
 def _holds_studies(engine: Any, missing: Sequence[str]) -> bool:
-    """Whether tables are missing that were there: Optuna makes the last before it keeps the first study."""
+    """True if tables were lost: Optuna makes the last one before it keeps the first study."""
     import sqlalchemy as sql
 
     if "alembic_version" not in missing or "studies" in missing:
