@@ -66,6 +66,8 @@ def test_alpha_is_shared_by_treatments_and_guards() -> None:
     made = design(arms={CONTROL: A, **treatments_named([B, C])}, guards=(Guard.parse("energy<=+1%"),))
     assert made.level == pytest.approx(0.025)
     assert made.guard_level == pytest.approx(0.0125)
+    assert made.least == 7, "1 + log2(2 / .05)"
+    assert design(alpha=0.01, pairs=20).least == 8, "1 + log2(1 / .01)"
 
 
 @pytest.mark.parametrize(

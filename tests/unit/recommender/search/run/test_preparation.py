@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kg.errors import InputError
 from recommender.search.run.task_file import TaskFile, read_task_file, shipped_names
 from recommender.workspace.workspace import Workspace
 from tests.shipped_hardware import add_hardware
@@ -19,6 +20,15 @@ def test_every_shipped_search_can_be_prepared(shipped: Workspace, tmp_path: Path
         )
         assert found.task.default is not None
         assert found.task.space.violated(found.task.default) is None
+
+
+def test_a_command_that_cannot_be_run_is_refused_before_a_log_begins(
+    shipped: Workspace, tmp_path: Path
+) -> None:
+    raw = {"parameters": {"x": [0, 1]}, "command": ["echo", "{y}"], "stop": {"evaluations": 2}}
+    raw["metrics"] = {"kernel_time": {"path": "t", "unit": "s"}}
+    with pytest.raises(InputError, match=r"names \{y\}"):
+        shipped.searches.prepare(TaskFile(raw, name="toy", folder=tmp_path), base={})
 
 
 @pytest.mark.parametrize("called", ["kernel_time", "run_time", "latency"])

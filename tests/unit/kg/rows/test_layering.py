@@ -1,0 +1,38 @@
+"""What a graph says above its base, above a newer state of it: kept, and what both changed is told."""
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from kg.rows.layering import KnowledgeByNode, knowledge_layer
+from kg.triples.vocabulary import NAMESPACE
+
+NODES = [NamedNode(f"{NAMESPACE}strategy/{name}") for name in ("both", "here", "there", "alike", "new")]
+SAYS = NamedNode("http://example.org/says")
+
+
+def state(*texts: str) -> KnowledgeByNode:
+    """What each node says; an empty text: it is not there."""
+    return {
+        node: frozenset({Triple(node, SAYS, Literal(text))})
+        for node, text in zip(NODES, texts, strict=True)
+        if text
+    }
+
+
+HERE = state("mine", "mine", "old", "same", "mine")
+BASE = state("old", "old", "old", "old", "")
+FRESH = state("theirs", "old", "theirs", "same", "")
+
+
+def test_what_was_changed_here_stays_and_a_conflict_is_what_the_base_changed_otherwise() -> None:
+    layer = knowledge_layer(HERE, BASE, FRESH)
+    assert layer.nodes == ("strategy/alike", "strategy/both", "strategy/here", "strategy/new")
+    assert set(layer.added) == {Triple(NODES[place], SAYS, Literal("mine")) for place in (0, 1, 4)}
+    assert set(layer.removed) == {
+        Triple(NODES[place], SAYS, Literal(text)) for place, text in ((0, "theirs"), (1, "old"))
+    }
+    assert len(layer.conflicts) == 1
+
+
+def test_without_the_base_what_the_new_one_does_not_describe_is_above_it_and_nothing_conflicts() -> None:
+    layer = knowledge_layer(HERE, None, FRESH)
+    assert (layer.nodes, layer.removed, layer.conflicts) == (("strategy/new",), (), ())
