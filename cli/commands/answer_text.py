@@ -114,8 +114,9 @@ def show_missed(plan: Plan) -> None:
         nearest = output.quantity(item.value, item.unit)
         limit = f"{item.metric} <= {output.quantity(item.maximum, item.unit)}"
         if item.within_reach:
-            chance = f"the changes below keep it by a chance of {item.chance:.0%}"
-            say(f"Modelled to miss {limit}: {nearest}; {chance}")
+            is_changed = any(change.gain is not None for change in plan.changes)
+            kept = "the changes below keep it" if is_changed else "it is kept"
+            say(f"Modelled to miss {limit}: {nearest}; {kept} by a chance of {item.chance:.0%}")
         else:
             say(f"Nothing here keeps {limit}: the nearest is modelled at {nearest}")
 

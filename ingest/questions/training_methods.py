@@ -30,5 +30,6 @@ def read_methods(traits: Mapping[str, Value]) -> dict[str, Value]:
                 raise InputError(
                     f"trait: {name}: no training method named {word!r}", hint=f"known: {', '.join(known)}"
                 )
-            found = {**known[word], **found}
+            told = {"trained_by": word} if "rlhf" in known[word] else {}
+            found = {**known[word], **told, **found}
     return found

@@ -10,6 +10,8 @@ from kg.nouns.values import Value
 
 STAYS = "stays"
 """Place of a setting that stands before the program's own options, or in a JSON file that they name."""
+RECIPE = "RECIPE"
+"""Stands among places of settings for the recipe that a command names by a word alone."""
 
 
 class FactOrigin(StrEnum):

@@ -22,7 +22,9 @@ from recommender.cost_model.question import BELOW_ENGINES
 
 ALIKE = 0.8  # likeness (difflib's ratio) from which an unknown name is taken for a misspelling; a choice
 _LENGTHS = frozenset({"seq_len", "input_len", "output_len"})
-_OTHERS = frozenset({"architecture", "block_shape", *TOLD_FACTS})  # what feasibility and prices read
+_OTHERS = frozenset(
+    {"architecture", "block_shape", "trained_by", *TOLD_FACTS}
+)  # what feasibility and prices read
 
 
 def refuse_misspelt(problem: Problem) -> None:

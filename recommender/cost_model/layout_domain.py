@@ -35,6 +35,8 @@ UNEVEN = SHARING | {"sglang"}
 WHOLE = frozenset({"tensorrt-llm"})
 """Engines whose attention of a mixture is divided over all devices or copied to each, nothing between
 (``enable_attention_dp``, tensorrt_llm/mapping.py)."""
+BY_TENSORS = frozenset({"lmdeploy", "tgi", "tei"})
+"""Engines of which one server divides a model by tensors alone: copies are servers of their own."""
 _NEAR = 32
 """Numbers of devices just below one that are tried first; a choice."""
 
@@ -129,7 +131,7 @@ class LayoutDomain:
     def _experts(self, model: ModelSizes, span: int, replicas: int) -> list[int]:
         """Degrees of expert parallelism over ``span`` devices: all of them or none when serving."""
         experts, engine = int(model.experts), self.question.engine
-        if not experts or not self.splits:
+        if not experts or not self.splits or engine in BY_TENSORS:
             return [1]
         fitting = [d for d in range(1, min(experts, span) + 1) if span % d == 0 and experts % d == 0]
         if (held := self._held("expert_parallel")) in fitting:

@@ -24,6 +24,8 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)?(?:\s+\d+(?:\.\d+)?)+")
 _FILLED = re.compile(r"[\w:./-]*+\$([A-Z][A-Z_]{2,}+|\{\w+(:-[\w.-]*)?\}|\(\w+\))[\w:./-]*")
 _LISTS = frozenset({"ModelConfig"})
 """Fields of MindIE's config.json that hold a list of objects, of which a plan sets the first."""
+STAGE = "STAGE"
+"""Stands in a command for the stage of training, which a launch script states itself."""
 UNNAMED = "MODEL"
 """Stands in a command for a model whose files are not named."""
 COMMANDS = {name: command for name, (command, words) in pasted_after().items() if not words}
@@ -34,31 +36,43 @@ OVERRIDING = {name: both for name, both in pasted_after().items() if both[1]}
 """Trainers whose commands take a file or a recipe, and its fields as ``key=value``."""
 
 
-def pasted(settings: Sequence[PlanSetting], framework: str, checkpoint: str = "") -> list[str]:
+def pasted(
+    settings: Sequence[PlanSetting],
+    framework: str,
+    checkpoint: str = "",
+    filled: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
     """Settings as a shell takes them: exports, files, one command of the framework, fields of other files.
 
     Args:
         settings: What to set.
         framework: Whose command it is.
         checkpoint: The model that is served, as its command takes it; ``MODEL`` where that is not known.
+        filled: What the other words in capitals of its command stand for, as far as that is known.
     """
     named, written = file_words(settings, framework)
     words = [*flag_words(settings), *object_words(settings), *named]
-    program = COMMANDS.get(framework, "")
+    program = _filled(COMMANDS.get(framework, ""), filled)
+    program = "" if STAGE in program else program  # the launch of a script of their own
     if any(item.key == OF_DIFFUSION for item in settings):
         program = f"sglang serve --model-path {UNNAMED}"
     if checkpoint:
         program = program.replace(UNNAMED, shell_word(checkpoint))
     if framework in OVERRIDING:
-        program, file = OVERRIDING[framework]
+        program, file = (_filled(one, filled) for one in OVERRIDING[framework])
         file = file.replace(UNNAMED, shell_word(checkpoint)) if checkpoint else file
-        if named := [f"{item.key}={shell_word(show(item.value))}" for item in settings if _is_field(item)]:
-            words = [file, *named, *words]
-    lines = wrapped_command([program, *words] if program and words else words)
+        fields = [item for item in settings if _is_field(item) and f"{item.key}=" not in file]
+        if named := [f"{item.key}={shell_word(show(item.value))}" for item in fields]:
+            words = [*file.split(), *named, *words]
+    lines = wrapped_command([program, *words] if program else words)
     others = field_lines(item for item in settings if not (named and item.where is SettingPlace.YAML))
     exports = [line.removeprefix("export ") for line in export_lines(settings)]
     exported = wrapped_command(["export", *exports] if exports else [])
     return [*exported, *written, *lines, *others]
+
+
+def _filled(text: str, filled: Mapping[str, str]) -> str:
+    return re.sub(r"\b[A-Z]+\b", lambda match: filled.get(match[0], match[0]), text)
 
 
 def file_words(settings: Iterable[PlanSetting], framework: str) -> tuple[list[str], list[str]]:

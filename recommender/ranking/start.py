@@ -22,7 +22,7 @@ from recommender.ranking.paste import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kg.nouns.layout import ParallelLayout
     from recommender.ranking.plan_setting import PlanSetting
@@ -69,6 +69,7 @@ class StartConfiguration:
         needs: What must be there for it to run, or is run beside it, a line each.
         because: What it rests on, a line each.
         checkpoint: The model as its command takes it; empty where that is not known.
+        filled: What words in capitals of its command stand for, such as the devices of a server.
         id: From question, settings and knowledge version; an outcome refers to it. Empty for a kernel.
         recipes: Ids of the recipes that it rests on.
         agreement: How far recipes for such problems divide the work as it does, 0 to 1: a doubling apart
@@ -85,6 +86,7 @@ class StartConfiguration:
     needs: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
     checkpoint: str = ""
+    filled: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
     recipes: tuple[str, ...] = ()
     agreement: float | None = None
@@ -112,7 +114,7 @@ class StartConfiguration:
     @property
     def paste_lines(self) -> list[str]:
         """Lines to paste: exports, one command with flags and JSON, fields of files."""
-        return pasted(self.settings, self.framework, self.checkpoint)
+        return pasted(self.settings, self.framework, self.checkpoint, self.filled)
 
     @property
     def words(self) -> list[str]:

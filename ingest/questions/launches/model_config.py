@@ -122,6 +122,9 @@ def _fill(described: Mapping[str, object], sizes: dict[str, object], notes: list
         (described[key] for key in ("num_decoder_layers", "decoder_layers") if key in described), None
     )
     layers, hidden = sizes.get("layers"), sizes.get("hidden_size")
+    if kind.endswith("roberta") and isinstance(most := sizes.get("max_positions"), int):
+        padding = described.get("pad_token_id", 1)  # positions count from the one behind it
+        sizes["max_positions"] = most - (padding if isinstance(padding, int) else 1) - 1
     if isinstance(behind, int) and isinstance(layers, int):
         sizes["layers"] = layers + behind  # an encoder and a decoder
     if kind.startswith("mamba") and isinstance(hidden, int):

@@ -11,6 +11,7 @@ from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.launch_files import staying_files
 from ingest.questions.launches.program import POSITIONAL
 from ingest.questions.launches.script import UNKNOWN, readable
+from kg.nouns.situation import RECIPE
 from kg.terms.dialects import statement
 from kg.terms.meanings import meaning_of, table
 
@@ -69,7 +70,10 @@ def read_trainer(
     unsaid = {name for name in NOT_TUNED if meaning_of(name, signs.id) is None}
     skipped = {*unsaid, *signs.model, *signs.length, *files} - staying_files(started, options).keys()
     question["current"] = {**environment, **{k: v for k, v in options.values.items() if k not in skipped}}
-    if places := {name: path for name, path in options.places.items() if name not in skipped}:
+    places = {name: path for name, path in options.places.items() if name not in skipped}
+    if signs.positional and (recipe := next((word for word in options.others if "=" not in word), "")):
+        places[RECIPE] = recipe
+    if places:
         question["places"] = places
     return LaunchFacts(question=question, notes=tuple(map(readable, notes)))
 

@@ -120,7 +120,13 @@ _SHORT = 512
 _SPREAD: Mapping[str, object] = MappingProxyType({"recompute": "full", "zero_stage": 3, "pure_bf16": 0})
 
 
-def _bytes_of(question: Question, change: Mapping[str, object]) -> float | None:
+def states_beyond(question: Question, degrees: Mapping[str, object]) -> bool:
+    """True if weights, gradients and states alone are more than a device holds; activations come on top."""
+    states = _bytes_of(question, degrees, ("weights", "gradients", "optimizer"))
+    return states is not None and states > question.machine.device.memory_capacity
+
+
+def _bytes_of(question: Question, change: Mapping[str, object], names: Sequence[str] = ()) -> float | None:
     try:
         parts = memory_bytes(
             question.model, "training", [question.configuration(change)], question.machine.count,
@@ -128,7 +134,7 @@ def _bytes_of(question: Question, change: Mapping[str, object]) -> float | None:
         )  # fmt: skip
     except InputError:
         return None
-    return float(sum(part[0] for part in parts.values()))
+    return float(sum(part[0] for name, part in parts.items() if name in (names or parts)))
 
 
 def _reliefs(question: Question) -> Iterator[tuple[str, dict[str, object]]]:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm", "mindspeed-rl"})
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 _CHECKED_BY = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.14.0/megatron/training/arguments.py"
-SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm"}
-_OF_ADAPTERS = frozenset({"lora_rank", "frozen_bits"})
+SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm", "lmdeploy", "tgi", "tei"}
+OF_ADAPTERS = frozenset({"lora_rank", "frozen_bits"})
+"""Facts of adapters: where a question tells them, no company of recipes takes them away."""
 OF_A_LOAD = frozenset({"length", "batch"})
 """Kinds of facts that settings only bound."""
 INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
@@ -127,9 +128,9 @@ def _shared_out(
         if (value := settings.get(name)) is None or value == usual.get(name, 0):
             continue
         value = value if isinstance(value, str) else int(float(str(value)))
-        if name in _OF_ADAPTERS and name in running:
+        if name in OF_ADAPTERS and name in running:
             continue  # the script tells it in words of its own
-        if name in _OF_ADAPTERS and spell(name, framework.id, framework.version, value) is None:
+        if name in OF_ADAPTERS and spell(name, framework.id, framework.version, value) is None:
             raise untold(framework.id, name, value, name)
         yield name, value
 
@@ -141,8 +142,8 @@ def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterat
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
         yield "input_len", math.ceil(prompt / PAGE) * PAGE
     yield from _whole(settings, "batch")
-    if framework in {*VLLM, "sglang"} and precision == "fp16":
-        yield "precision", "fp16"
+    if precision in {"fp16", "float32"} and (framework == "tei" or precision == "fp16"):
+        yield "precision", str(precision).replace("float32", "fp32")
     if framework == "vllm-ascend" and precision in INTEGERS:
         yield "precision", "int8"
 

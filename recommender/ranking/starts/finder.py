@@ -59,7 +59,7 @@ from recommender.ranking.starts.pricing import layout_question, why_unpriced
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.resemblance import KnownRecipes, weigh
 from recommender.ranking.starts.screening import Screen
-from recommender.ranking.starts.server_flags import of_diffusion
+from recommender.ranking.starts.server_flags import PYTORCH, of_diffusion
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
 from recommender.ranking.starts.support import (
@@ -144,6 +144,13 @@ class StartFinder:
             own = self._runs.program(problem) if self._runs and not problem.software else ""
             return self.situation(replace(problem, software=Settings({own: ""}))) if own else None
         facts = question_facts(problem, self._tree, model)
+        is_served = facts.get("phase") == "serving" and not problem.current
+        is_split = is_served and (problem.hardware.count or 1) > 1 and framework.id in PYTORCH
+        if is_split and model and model.architecture == "diffusion":
+            raise NoEvidenceError(
+                f"{model.id} denoises in steps, which are not modelled: {published}",
+                hint="--software sglang gives the command of its server of such models",
+            )
         if facts.get("phase") == "serving":  # one server for both, unless something else is stated
             facts.setdefault("role", "mixed")
             facts.setdefault("disaggregated", facts["role"] != "mixed")
@@ -329,7 +336,8 @@ class StartFinder:
         if not options:
             smallest = smallest_fit(asked.undivided if asked.degrees else asked)
             if smallest is None or situation.devices is not None:
-                fit = fit_of_question(asked.question) if situation.is_training else None
+                told = replace(asked.question, settings={**asked.question.settings, **asked.degrees})
+                fit = fit_of_question(told) if situation.is_training else None
                 draft.notes += [fit.words] if fit is not None else []
                 unfit = self._unfit(draft, smallest, narrower_fit(asked))
                 most = most_copies(asked.question)

@@ -12,10 +12,10 @@ from recommender.cost_model.layout_domain import WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
-FIELDED = frozenset({"megatron-bridge", "mindspeed-rl", "verl-megatron"})
+FIELDED = frozenset({"megatron-bridge", "mindspeed-rl", "nemo", "verl-megatron"})
 """Programs with Megatron's blocks beneath that have fields of their own in place of its flags."""
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}) | FIELDED
-SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm"}
+SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm", "lmdeploy", "tgi"}
 """Frameworks that split one model over devices; others replicate it."""
 
 

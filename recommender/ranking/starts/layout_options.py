@@ -292,9 +292,17 @@ def _merit(query: LayoutQuestion, results: Mapping[str, float]) -> float | None:
         name = "step_time_s"
     if name is None:
         value = results.get("throughput")
+        if (wanted := arriving(query)) and value:  # no more is made than is asked for
+            value = min(value, wanted)
         return math.log(value) if value and value > 0 else None
     value = results.get(name)
     return -math.log(value) if value and value > 0 and math.isfinite(value) else None
+
+
+def arriving(query: LayoutQuestion) -> float:
+    """Tokens a second that the requests of a told rate ask for; 0 where none is told."""
+    rate, length = (query.question.settings.get(name) for name in ("request_rate", "output_len"))
+    return float(str(rate or 0)) * float(str(length or 0)) if query.answers_in_tokens else 0.0
 
 
 def missed(limits: Sequence[Limit], step: PricedStep) -> float:

@@ -36,7 +36,7 @@ from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.layout_choice import degrees as degrees_of
 from recommender.ranking.starts.layout_flags import SPLITTING
-from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, is_for_latency, recipe_load
+from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, is_load_of, recipe_load
 from recommender.ranking.starts.rollout import ONLY_THE_UPDATE, ROLLED
 
 if TYPE_CHECKING:
@@ -198,17 +198,19 @@ def _batch(draft: StartDraft) -> float | None:
 
 
 def _load(draft: StartDraft, devices: int) -> float | None:
-    """Requests at once on so many devices, as now or as recipes have it; None where neither says."""
+    """Requests at once on so many devices, as now or as recipes for it have them; None where neither says."""
     if _stated(draft, AT_ONCE):
         return None  # of one engine: how many there are is asked
     if (now := _stated(draft, AT_ONCE, over=True)) is not None:
         return now
+    situation = draft.situation
     for item in draft.agreed:
         meaning, recipe = meaning_of(item.key), item.first
-        if meaning is not None and meaning.fact == AT_ONCE and item.value.isdigit():
-            at_once = recipe_load(recipe)
-            if at_once and not is_for_latency(recipe):  # whose load is not that of this question
-                return max(1.0, round(at_once / recipe.devices * devices))
+        if meaning is None or meaning.fact != AT_ONCE or not item.value.isdigit():
+            continue
+        at_once = recipe_load(recipe)
+        if at_once and is_load_of(recipe, situation.model.id, next(iter(situation.hardware), "")):
+            return max(1.0, round(at_once / recipe.devices * devices))
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
-from kg.terms.meanings import table
+from kg.terms.meanings import programs, settings_of, table
 from kg.terms.purposes import plain_key
 from recommender.ranking.paste import OF_DIFFUSION
 from recommender.ranking.plan_setting import Origin, settings_by_key
@@ -177,6 +177,10 @@ def server_lines(
             f"server k of {servers}, from 0: the same with --data-parallel-start-rank {local} * k,"
             " and --headless on all but the first"
         )
+    facts = {item.fact for item in settings_of(framework)} if framework in programs() else {"dp"}
+    if layout.dp > 1 and not layout.dp_attention and "dp" not in facts and not situation.is_training:
+        each = "a device" if layout.devices == layout.dp else f"{layout.devices // layout.dp} devices"
+        lines.append(f"{layout.dp} of these servers behind one balancer, each with {each} of its own")
     if servers > 1 and framework in _TOLD_OF_SERVERS:
         lines.append(_TOLD_OF_SERVERS[framework])
     if framework in VLLM and situation.phase in TRANSFER_PORTS and transfers:

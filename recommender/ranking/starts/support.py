@@ -19,11 +19,12 @@ from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes
 from recommender.ranking.feasibility.server_fit import server_fit
+from recommender.ranking.feasibility.training_fit import states_beyond
 from recommender.ranking.layout_question import LIMITED
 from recommender.ranking.measured.best_case import describe_run
 from recommender.ranking.start import OFFICIAL
 from recommender.ranking.starts.layout_choice import degrees, likeness
-from recommender.ranking.starts.layout_options import USUAL_TPOT_S
+from recommender.ranking.starts.layout_options import USUAL_TPOT_S, arriving
 from recommender.ranking.starts.recipes.agreement import differences
 
 if TYPE_CHECKING:
@@ -127,9 +128,14 @@ def why_not_judged(situation: StartSituation, query: LayoutQuestion) -> str:
 
 
 def is_believed(situation: StartSituation, query: LayoutQuestion) -> bool:
-    """True if a script counts as running although no layout fits: not a server that surely cannot start."""
-    fit = server_fit(query.question, situation.current or {}, situation.framework.id)
-    is_refused = fit is not None and fit.is_sure and not fit.starts
+    """True if a script counts as running although no layout fits: not what surely cannot start."""
+    current: Mapping[str, Value] = situation.current or {}
+    if situation.is_training:
+        has_files = any(str(value).endswith((".json", ".yaml", ".yml")) for value in current.values())
+        is_refused = states_beyond(query.question, query.degrees) and not has_files  # which may offload
+    else:
+        fit = server_fit(query.question, current, situation.framework.id)
+        is_refused = fit is not None and fit.is_sure and not fit.starts
     return situation.problem.situation.has_script and not is_refused
 
 
@@ -147,6 +153,10 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     is_open = draft.query is not None and draft.query.is_load_open
     if is_open and chosen.option.results.get("tpot_s", math.inf) <= USUAL_TPOT_S:
         best = f"the best within {USUAL_TPOT_S * 1e3:.0f} ms a token"
+    if draft.query is not None and (wanted := arriving(draft.query)) and situation.at_once is None:
+        rate = f"{float(str(question.settings['request_rate'])):g} requests a second"
+        is_enough = chosen.option.results.get("throughput", 0.0) >= wanted
+        best = f"the fewest that carry {rate}" if is_enough else f"which do not carry {rate}"
     return list(assumed_by_price(question, {**priced, **drafts}, stated, load=draft.load, best=best))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
@@ -18,14 +19,15 @@ from recommender.ranking.model_traits import accuracy_in
 from recommender.ranking.paste import OVERRIDING, UNNAMED
 from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting, settings_by_key
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.assumed import assumed_settings, one_queue, untold
+from recommender.ranking.starts.assumed import OF_ADAPTERS, assumed_settings, one_queue, untold
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
+from recommender.ranking.starts.launch_words import KEYED, launch_words, method_settings
 from recommender.ranking.starts.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
 from recommender.ranking.starts.layout_options import expected_of
 from recommender.ranking.starts.lengths import longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.company import Company
-from recommender.ranking.starts.recipes.recipe_load import is_for_latency
+from recommender.ranking.starts.recipes.recipe_load import is_load_of
 from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
 from recommender.ranking.starts.screening import SIXTEEN_BIT
 from recommender.ranking.starts.server_flags import (
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from recommender.ranking.starts.screening import Screen
     from recommender.ranking.starts.situation import StartSituation
 
+_TUNED = {"instruct": "Instruct", "chat": "Chat", "it": "it", "thinking": "Thinking"}
+"""Ends of the names by which publishers of weights call those tuned for answers, beside the base model."""
 _EXCHANGE, _CONNECTOR = "moe_a2a_backend", "kv_transfer_config.kv_connector"
 
 
@@ -93,8 +97,9 @@ def write_start(
     problem = situation.problem
     is_timed = problem.objective.metric in SHORTEST or any(one.metric in LIMITED for one in problem.limits)
     load = load or (at_once if is_timed else None)
+    has_load = partial(is_load_of, model=situation.model.id, device=next(iter(situation.hardware), ""))
     settings += [
-        _planned(item, situation, layout, load or (at_once if is_for_latency(item.first) else None))
+        _planned(item, situation, layout, load or (None if has_load(item.first) else at_once))
         for item in draft.agreed
         if not _shortens(item, situation)
     ]
@@ -123,11 +128,13 @@ def write_start(
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release(), draft.notes)
     settings += pooling_settings(situation, screen.release(), settings)
+    settings = method_settings(situation, settings)
     settings = with_current(settings, situation, screen, is_divided=is_anew)
     settings = _in_one_form([*with_own_sizes(settings, situation, layout)], situation)
     settings += one_queue(situation, layout, settings)
     settings += _whole_sequences(draft, layout, settings)
     settings = list(switched(settings, screen.release()))
+    settings, filled = launch_words(draft, settings, layout)
     checkpoint = _checkpoint(settings, chosen, draft)
     is_other = any(line.startswith(UNNAMED) for line in checkpoint)
     return StartConfiguration(
@@ -141,15 +148,20 @@ def write_start(
         because=(*because(draft, chosen, runs), *official(draft, chosen, layout, settings)),
         recipes=recipes_behind(draft, chosen),
         checkpoint="" if is_other else _named(situation),
+        filled=filled,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
 
 
 def _named(situation: StartSituation) -> str:
-    """The model as its command takes it: as told, else its name on the hub unless a variant of it is told."""
+    """The model as its command takes it: as told, else as the hub has it and its tuned variants."""
     told, hub = situation.problem.situation, situation.model.hub
-    is_hub = told.model_name.lower() in {"", hub.rpartition("/")[2].lower()}
-    return told.checkpoint or (hub if is_hub else "")
+    owner, _, base = hub.rpartition("/")
+    name = told.model_name.lower()
+    if told.checkpoint or name in {"", base.lower()}:
+        return told.checkpoint or hub
+    ending = _TUNED.get(name.removeprefix(f"{base.lower()}-"), "")
+    return f"{owner}/{base}-{ending}" if owner and ending and name != ending.lower() else ""
 
 
 def _with_rollout(
@@ -244,7 +256,9 @@ def _further_than(
     company = Company.of(draft.weighed)
     for item in assumed:
         plain = plain_key(item.key)
-        if plain in present or company.is_avoided(plain, present):
+        meaning = meaning_of(item.key, screen.situation.framework.id)
+        is_told = meaning is not None and meaning.fact in OF_ADAPTERS
+        if plain in present or (company.is_avoided(plain, present) and not is_told):
             continue
         if release is not None:
             taken = release.look_up(item.key, None if item.where in FIELDS else item.where)
@@ -339,7 +353,10 @@ def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list
     """The settings of a trainer that takes a file or flags: as the script writes them, else as fields."""
     if situation.framework.id not in OVERRIDING.keys() - FIELDED - ROLLED:
         return settings
-    is_flagged = any(situation.script_key(name).startswith("--") for name in situation.current or {})
+    flagged = situation.framework.id not in KEYED
+    is_flagged = flagged and any(
+        situation.script_key(name).startswith("--") for name in situation.current or {}
+    )
     place, dashes = (SettingPlace.FLAG, "--") if is_flagged else (SettingPlace.YAML, "")
     return [
         item
@@ -418,7 +435,8 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     quantised = [item for item in settings if plain_key(item.key) == QUANTISATION]
     priced = str(chosen.settings.get("precision", "")) if chosen else ""
     is_asked = bool(draft.situation.problem.workload.precision) and not draft.situation.is_training
-    is_narrowed = (is_asked or draft.is_narrowed) and priced not in {"", draft.weight_format, *SIXTEEN_BIT}
+    wide = {"", "float32", draft.weight_format, *SIXTEEN_BIT}
+    is_narrowed = (is_asked or draft.is_narrowed) and priced not in wide
     is_named_so = bool(priced) and read_name(draft.situation.problem.situation.checkpoint).weights == priced
     if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
         known = accuracy_in(draft.situation.model.id, priced) or "whose accuracy is not known here"

@@ -63,7 +63,7 @@ WIDE_ATTENTION = {
     "qwen3-5-397b-a17b", "qwen3-5-4b", "qwen3-6-27b", "qwen3-6-35b-a3b", "qwen3-coder-30b-a3b",
     "qwen3-coder-480b-a35b", "qwen3-embedding-0-6b", "qwen3-embedding-4b", "qwen3-next-80b-a3b",
     "qwen3-reranker-0-6b", "qwen3-reranker-4b", "qwen3-vl-235b-a22b", "qwen3-vl-30b-a3b", "qwen3-vl-32b",
-    "qwen3-vl-4b", "step-3-7-flash", "mellum2-12b-a2-5b", "mistral-small-3-1-24b", "gemma-7b", "gemma2-9b", "gemma2-2b",
+    "qwen3-vl-4b", "step-3-7-flash", "mellum2-12b-a2-5b", "mistral-small-3-1-24b", "mistral-small-3-2-24b", "gemma-7b", "gemma2-9b", "gemma2-2b",
 }  # fmt: skip
 """Models whose heads together are wider or narrower than the hidden state, by design."""
 

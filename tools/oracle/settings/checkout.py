@@ -20,7 +20,7 @@ _ARCHIVE = re.compile(r"[\w.-]+?-(?P<release>\d[^-]*?)(?:\.tar\.gz|-.*\.whl)")
 _DATA = re.compile(r"^[^/]+\.data/(?:purelib|platlib)/")
 """Folder of a wheel whose files are installed beside its others."""
 _READ = re.compile(
-    r"\.(?:py|ya?ml|md|rst|cc|cpp|hpp|h|json)$|Dockerfile$|pyproject\.toml$|requirements(?:[^/]*|/.*)\.txt$"
+    r"\.(?:py|ya?ml|md|rst|cc|cpp|hpp|h|json|rs)$|Dockerfile$|pyproject\.toml$|requirements(?:[^/]*|/.*)\.txt$"
 )
 
 

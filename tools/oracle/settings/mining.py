@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.release import release_key
 from tools.oracle.settings.arguments import flags
+from tools.oracle.settings.clap_fields import clap_arguments
 from tools.oracle.settings.class_flags import annotated_flags, class_arguments
 from tools.oracle.settings.cpp_table import table_arguments
 from tools.oracle.settings.environment import native_variables, variables
@@ -199,7 +200,9 @@ def _trainer(plan: Plan, folder: Path) -> Iterator[Mined]:
             yield item
     if plan.file == "json":
         yield from dictionary_keys(sources, plan.places["json"])
-    if plan.table:
+    if plan.table.endswith(".rs"):
+        yield from clap_arguments(folder, plan.table)
+    elif plan.table:
         yield from table_arguments(folder, plan.table, "SERVER")
 
 

@@ -41,7 +41,7 @@ class Plan:
         valued: A truth of its sections is a flag that takes a value or none.
         hydra: YAML files whose keys it takes as overrides.
         several: Its sources are of several programs: a default is what their parsers agree on, no recipe's.
-        table: C++ file with its table of arguments.
+        table: C++ file with its table of arguments, or Rust file whose ``struct Args`` clap reads.
         abbreviates: Its parser takes the beginning of a flag for the flag.
         library: Folders that only help to find classes and constants.
         checks: Files and folders that refuse combinations.

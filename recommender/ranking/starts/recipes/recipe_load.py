@@ -24,3 +24,8 @@ def is_for_latency(recipe: Recipe) -> bool:
     """True if a recipe lets in fewer requests than it has devices."""
     load = recipe_load(recipe)
     return load is not None and load < recipe.devices
+
+
+def is_load_of(recipe: Recipe, model: str, device: str) -> bool:
+    """True if what a recipe lets in is a load of this model or very device, and not for short times."""
+    return (recipe.model == model or recipe.hardware == device) and not is_for_latency(recipe)

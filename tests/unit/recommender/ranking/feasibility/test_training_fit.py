@@ -8,7 +8,8 @@ from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.errors import InputError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.values import Settings
-from recommender.ranking.feasibility.training_fit import fit_of, refuse_inference_chips
+from recommender.cost_model.question import Question
+from recommender.ranking.feasibility.training_fit import fit_of, refuse_inference_chips, states_beyond
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +72,15 @@ def test_nothing_trains_on_a_chip_made_for_inference(shipped: ShippedKnowledge) 
     refuse_inference_chips(
         replace(problem, hardware=Hardware(name="ascend-910b1", count=8)), shipped.hardware
     )
+
+
+def test_states_alone_are_beyond_a_device_unless_they_are_divided(shipped: ShippedKnowledge) -> None:
+    problem = Problem(
+        workload=Workload(kind=WorkloadKind.TRAINING, operator="train", model="llama-2-70b"),
+        hardware=Hardware(name="a100-sxm4-80gb", count=8),
+        objective=Objective(metric="throughput", better=Better.HIGHER),
+    )
+    question = Question.of(problem, shipped.model_facts("llama-2-70b"), shipped.hardware, phase="training")
+    asked = replace(question, settings={**question.settings, "seq_len": 2048})
+    assert states_beyond(asked, {"tensor_parallel": 8})
+    assert not states_beyond(asked, {"tensor_parallel": 8, "lora_rank": 8})

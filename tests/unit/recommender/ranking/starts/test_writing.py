@@ -79,8 +79,8 @@ def test_a_value_is_written_as_what_it_is(text: str, value: object) -> None:
 
 
 def test_the_one_of_a_file_switches_on_what_a_command_says_without_a_value() -> None:
-    made = values(write(agreed("--enforce-eager", "1"), agreed("--max-num-seqs", "1")))
-    assert (made["--enforce-eager"], made["--max-num-seqs"]) == (True, 1)
+    made = values(write(agreed("--enforce-eager", "1"), agreed("--block-size", "1")))
+    assert (made["--enforce-eager"], made["--block-size"]) == (True, 1)
     assert made["--max-num-seqs"] is not True
 
 
@@ -118,8 +118,8 @@ def test_exports_flags_and_fields_are_each_together() -> None:
 
 
 def test_what_recipes_set_is_not_set_again_by_the_price() -> None:
-    start = write(agreed("--max-num-seqs", "16"))
-    assert values(start)["--max-num-seqs"] == 16
+    start = write(agreed("--max-num-seqs", "64"))
+    assert values(start)["--max-num-seqs"] == 64
 
 
 def test_less_agreed_settings_stay_out() -> None:

@@ -1,0 +1,82 @@
+"""What words in capitals of a program's command stand for: devices of a server, servers, stage, recipe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kg.nouns.situation import RECIPE
+from kg.terms.meanings import table
+from kg.terms.purposes import plain_key
+from recommender.ranking.plan_setting import Origin, settings_by_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from kg.nouns.layout import ParallelLayout
+    from recommender.ranking.plan_setting import PlanSetting
+    from recommender.ranking.starts.draft import StartDraft
+    from recommender.ranking.starts.situation import StartSituation
+
+KEYED = frozenset({"torchtune", "maxtext"})
+"""Trainers whose commands take settings as ``key=value`` alone, their recipe and its file as words."""
+_TOLD = {"nproc_per_node": "SIZE", "nnodes": "NODES", "config": "CONFIG"}
+_CONFIGS = "recipes/configs/"
+
+
+def method_settings(situation: StartSituation, settings: Sequence[PlanSetting]) -> list[PlanSetting]:
+    """The settings with what tells the program the method that the question names."""
+    program, traits = situation.framework.id, situation.problem.workload.traits
+    word = str(traits.get("trained_by", "")) or (situation.task if situation.is_training else "")
+    told = table("meanings")["trained_by"].get(program, {}).get(word, {})
+    made = settings_by_key({key: value.format(word) for key, value in told.items()}, Origin.KNOWLEDGE)
+    names = {plain_key(item.key) for item in made}
+    return [*(item for item in settings if plain_key(item.key) not in names), *made]
+
+
+def launch_words(
+    draft: StartDraft, settings: Sequence[PlanSetting], layout: ParallelLayout | None
+) -> tuple[list[PlanSetting], dict[str, str]]:
+    """The settings that stay settings, and what the words of the command stand for.
+
+    Args:
+        draft: What is asked, with recipes that are alike.
+        settings: Of the start.
+        layout: How the work is divided; None if that is not known.
+    """
+    situation, framework = draft.situation, draft.situation.framework.id
+    if not situation.is_training:
+        return list(settings), {}
+    found: dict[str, str] = {}
+    if layout is not None:
+        nodes = int(situation.number("nodes") or 1)
+        found = {"SIZE": str(layout.devices // nodes), "NODES": str(nodes)}
+    if framework == "torchtune":
+        found |= dict(_of_torchtune(draft, is_alone=found.get("SIZE") == "1"))
+    if framework in KEYED:
+        told = {_TOLD[name]: item for item in settings if (name := plain_key(item.key)) in _TOLD}
+        found |= {word: str(item.value) for word, item in told.items()}
+        settings = [item for item in settings if plain_key(item.key) not in _TOLD]
+    if situation.current is None:
+        kinds = {plain_key(item.key) for item in settings}
+        found["STAGE"] = "rlhf" if "rlhf_type" in kinds else "sft"
+    return list(settings), found
+
+
+def _of_torchtune(draft: StartDraft, *, is_alone: bool) -> Iterator[tuple[str, str]]:
+    """The recipe by what is trained, and the file of it that an official configuration is."""
+    situation, traits = draft.situation, draft.situation.problem.workload.traits
+    method = "lora" if situation.facts.get("lora") or situation.number("lora_rank") else "full"
+    step = "dpo" if traits.get("trained_by") == "dpo" else "finetune"
+    ending = "single_device" if is_alone else "distributed"
+    yield "RECIPE", situation.script_key(RECIPE) or f"{method}_{step}_{ending}"
+    ends = tuple(
+        f"_{name}{'_dpo' * (step == 'dpo')}{'_single_device' * is_alone}"
+        for name in (("qlora", "lora") if situation.number("frozen_bits") else (method,))
+    )
+    files = (
+        one.recipe.source.url.partition(_CONFIGS)[2].partition(".yaml")[0]
+        for one in draft.weighed
+        if one.recipe.model == situation.model.id
+    )
+    if file := next((file for file in files if file.endswith(ends)), ""):
+        yield "CONFIG", file

@@ -1,0 +1,54 @@
+"""Words in capitals of commands, and methods as programs are told them."""
+
+from dataclasses import replace
+
+import pytest
+
+from kg.nouns.layout import ParallelLayout
+from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Settings
+from recommender.ranking.paste import pasted
+from recommender.ranking.plan_setting import settings_by_key
+from recommender.ranking.starts.launch_words import launch_words, method_settings
+from tests.unit.recommender.ranking.starts.situations import draft, recipe, situation, weighed
+
+
+@pytest.mark.parametrize(
+    ("program", "word", "told"),
+    [
+        ("ms-swift", "dpo", {"--rlhf_type": "dpo"}),
+        ("llama-factory", "orpo", {"stage": "dpo", "pref_loss": "orpo"}),
+        ("verl", "grpo", {"algorithm.adv_estimator": "grpo"}),
+        ("verl", "ppo", {"algorithm.adv_estimator": "gae"}),
+        ("torchtune", "dpo", {}),
+    ],
+)
+def test_a_told_method_stands_in_the_start(program: str, word: str, told: dict[str, str]) -> None:
+    about = situation(framework=program, phase="training")
+    traits = Settings({"trained_by": word})
+    work = replace(about.problem.workload, traits=traits)
+    about = replace(about, problem=replace(about.problem, workload=work))
+    made = method_settings(about, settings_by_key({"algorithm.adv_estimator": "rloo"}))
+    kept = {} if "algorithm.adv_estimator" in told else {"algorithm.adv_estimator": "rloo"}
+    assert {item.key: item.value for item in made} == {**kept, **told}
+
+
+def test_a_command_names_devices_recipe_and_file_and_takes_fields_alone() -> None:
+    about = situation(framework="torchtune", phase="training", lora=True)
+    made = draft(about=about, behind=weighed(recipe("near")))
+    told = settings_by_key({"config": "llama3_1/8B_lora", "batch_size": 2})
+    kept, filled = launch_words(made, told, ParallelLayout(dp=4))
+    assert [item.key for item in kept] == ["batch_size"]
+    assert filled["RECIPE"] == "lora_finetune_distributed"
+    words = " ".join(pasted(kept, "torchtune", "", filled)).replace("\\ ", "").split()
+    assert " ".join(words) == (
+        "tune run --nproc_per_node 4 lora_finetune_distributed --config llama3_1/8B_lora batch_size=2"
+    )
+
+
+def test_a_trainer_whose_stage_is_not_known_is_given_flags_alone() -> None:
+    flags = settings_by_key({"--packing": True}, place=SettingPlace.FLAG)
+    assert pasted(flags, "ms-swift") == ["--packing"]
+    assert pasted(flags, "ms-swift", "a/B", {"SIZE": "8", "STAGE": "sft"})[0].startswith(
+        "NPROC_PER_NODE=8 swift sft --model a/B"
+    )
