@@ -40,9 +40,9 @@ from ingest.questions.patches.script_edits import ScriptEdits
 from kg.nouns.entities import Better
 from kg.nouns.values import Settings
 from recommender.experiment.verdict import Verdict
-from recommender.tune.budget import Budget
 from recommender.tune.candidates import TuneChange, script_changes
 from recommender.tune.launch_script import LaunchScript
+from recommender.tune.starts.budget import Budget
 from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneObjective, TuneOutcome, TuneResult, TuneStart
 from recommender.tune.tuner import TuneLoop

@@ -18,7 +18,7 @@ from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.running import Experiment
 from recommender.measuring.environment import capture
 from recommender.measuring.outcome import RunOutcome
-from recommender.tune.machines import MachineGoneError, at_once
+from recommender.tune.starts.machines import MachineGoneError, at_once
 from recommender.tune.tune_result import TuneResult, TuneStart
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from recommender.experiment.design import ExperimentDesign
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.experiment.standing import ExperimentState
-    from recommender.tune.machines import TuneMachine
-    from recommender.tune.starts import TuneStarts
+    from recommender.tune.starts.machines import TuneMachine
+    from recommender.tune.starts.measured import TuneStarts
     from recommender.tune.tune_journal import TuneJournal
 
 TREATMENT = "treatment"

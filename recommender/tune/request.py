@@ -14,7 +14,6 @@ from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Better
 from kg.nouns.values import digest
 from recommender.measuring.masking import has_mask, masked
-from recommender.tune.budget import Budget
 from recommender.tune.engine import READY_S
 from recommender.tune.engine_process import LaunchPlace
 from recommender.tune.http_stream import Address
@@ -22,8 +21,9 @@ from recommender.tune.launch_script import LaunchScript
 from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind
 from recommender.tune.load_client import LoadClient
-from recommender.tune.machines import machine_name
 from recommender.tune.serving_evaluator import ServingEvaluator, serving_objective
+from recommender.tune.starts.budget import Budget
+from recommender.tune.starts.machines import machine_name
 from recommender.tune.training_run import TrainingEvaluator, check_own_pattern, training_objective
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from recommender.experiment.mixture import least_pairs
 from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
 from recommender.tune.confirmation import TREATMENT, ConfirmationPairs, compared_before, confirm, ladder
 from recommender.tune.launch_script import joined
-from recommender.tune.machines import MachineGoneError, TuneMachine, at_once
 from recommender.tune.quality import compare
-from recommender.tune.starts import TuneStarts
+from recommender.tune.starts.machines import MachineGoneError, TuneMachine, at_once
+from recommender.tune.starts.measured import TuneStarts
 from recommender.tune.tune_result import TuneOutcome, TuneResult, TuneStep
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from kg.nouns.values import Settings
     from recommender.experiment.metadata import ExperimentSubject
     from recommender.experiment.standing import ExperimentState
-    from recommender.tune.budget import Budget
     from recommender.tune.quality import QualityFinding
+    from recommender.tune.starts.budget import Budget
     from recommender.tune.tune_journal import TuneJournal
     from recommender.tune.tune_result import TuneEvaluator
 

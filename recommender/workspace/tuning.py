@@ -24,8 +24,8 @@ from recommender.tune.candidates import (
     script_changes,
 )
 from recommender.tune.load import LoadKind
-from recommender.tune.machines import GoneEvaluator, RemoteEvaluator, TuneMachine, machine_name
 from recommender.tune.request import TuneRequest, mark_of
+from recommender.tune.starts.machines import GoneEvaluator, RemoteEvaluator, TuneMachine, machine_name
 from recommender.tune.tune_journal import TuneJournal, folder_of, read_events
 from recommender.tune.tuner import TuneLoop
 from recommender.workspace.ask import AskDesk
@@ -228,13 +228,14 @@ def _machine(
     Raises:
         InputError: It is not there, and never was.
     """
-    script, name = prepared.script, machine_name(text)
+    request, script, name = prepared.request, prepared.script, machine_name(text)
+    objective = request.objective(script)
     try:
-        evaluator = RemoteEvaluator.begin(text, prepared.request, script, journal)
+        evaluator = RemoteEvaluator.begin(text, request.to_json(), objective, script, journal)
     except InputError:
         if is_new:
             raise
-        return TuneMachine(name=name, evaluator=GoneEvaluator(prepared.request.objective(script)))
+        return TuneMachine(name=name, evaluator=GoneEvaluator(objective))
     ends.callback(evaluator.close)
     return TuneMachine(name=name, evaluator=evaluator)
 

@@ -18,9 +18,9 @@ from kg.nouns.entities import Better, Status
 from kg.nouns.values import Settings
 from recommender.experiment.verdict import Verdict
 from recommender.measuring.outcome import CancelledError
-from recommender.tune.budget import Budget
 from recommender.tune.candidates import TuneChange, digest_of
-from recommender.tune.machines import MachineGoneError, TuneMachine
+from recommender.tune.starts.budget import Budget
+from recommender.tune.starts.machines import MachineGoneError, TuneMachine
 from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneObjective, TuneOutcome, TuneResult, TuneStart
 from recommender.tune.tuner import TuneLoop

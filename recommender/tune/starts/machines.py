@@ -1,6 +1,6 @@
 """Other machines like this one, on which starts are measured at the same time as here.
 
-Each runs a process of ours (:mod:`recommender.tune.machine_worker`), begun by a command of the user such as
+Each runs a process of ours (``machine_worker.py`` beside this file), begun by a command of the user such as
 ``ssh HOST``. It is told starts by lines of JSON, and ends what it started once the pipe to it closes. The
 journal is here alone. Both sides of a comparison run on one machine: numbers of two are never compared.
 """
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     from threading import Event
 
     from recommender.tune.launch_script import LaunchScript
-    from recommender.tune.request import TuneRequest
     from recommender.tune.tune_journal import TuneJournal
     from recommender.tune.tune_result import TuneEvaluator, TuneObjective
 
 T = TypeVar("T")
 
-_WORKER = "recommender.tune.machine_worker"
+_WORKER = "recommender.tune.starts.machine_worker"
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15")
 """Never asks for a password; a machine is gone after the silent intervals that ssh itself counts."""
 _FIRST_S = 60.0
@@ -100,13 +99,19 @@ class RemoteEvaluator:
 
     @classmethod
     def begin(
-        cls, text: str, request: TuneRequest, script: LaunchScript, journal: TuneJournal
+        cls,
+        text: str,
+        request: Mapping[str, object],
+        objective: TuneObjective,
+        script: LaunchScript,
+        journal: TuneJournal,
     ) -> RemoteEvaluator:
         """Begin our process on a machine.
 
         Args:
             text: Host for ssh, or the words before our command that run it there.
-            request: Of the tune.
+            request: Of the tune, as plain content.
+            objective: Of the tune.
             script: The user's.
             journal: Of the tune.
 
@@ -125,10 +130,9 @@ class RemoteEvaluator:
                 )  # fmt: skip
         except OSError as fault:
             raise InputError(f"--on {text}: {command[0]}: {fault.strerror}") from None
-        objective = request.objective(script)
         made = cls(objective=objective, journal=journal, process=process, errors=place / "machine.log")
         threading.Thread(target=made._listen, daemon=True).start()
-        content = {**request.to_json(), "machines": []}
+        content = {**request, "machines": []}
         try:
             made._tell({"request": content, "text": script.source, "folder": str(place)})
             found = made.answers.get(timeout=_FIRST_S)

@@ -17,8 +17,8 @@ from typing import Any
 
 from kg.errors import TuningError
 from recommender.measuring.outcome import CancelledError
-from recommender.tune.machines import facts
 from recommender.tune.request import TuneRequest, mark_of
+from recommender.tune.starts.machines import facts
 from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneEvaluator, TuneStart
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recommender.measuring.outcome import CancelledError
-from recommender.tune.budget import Until
 from recommender.tune.candidates import digest_of
-from recommender.tune.machines import MachineGoneError
+from recommender.tune.starts.budget import Until
+from recommender.tune.starts.machines import MachineGoneError
 from recommender.tune.tune_result import TuneResult, TuneStart
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from threading import Event
 
     from ingest.questions.patches.script_edits import ScriptEdits
-    from recommender.tune.budget import Budget
-    from recommender.tune.machines import TuneMachine
+    from recommender.tune.starts.budget import Budget
+    from recommender.tune.starts.machines import TuneMachine
     from recommender.tune.tune_journal import TuneJournal
 
 

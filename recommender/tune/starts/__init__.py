@@ -1,0 +1,1 @@
+"""Starts of a tune: what they may use, the machines that run them, and what each gave."""
