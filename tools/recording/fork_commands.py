@@ -48,8 +48,8 @@ def main() -> None:
         deadline = time.monotonic() + TIMEOUT_S
         child = os.fork()
         if child == 0:
-            os.close(requests.fileno())
-            os.close(answers.fileno())
+            requests.close()
+            answers.close()
             _become(request)
             command_line()  # ends the process, as it does the script
             sys.exit()
