@@ -1,6 +1,6 @@
 """Other machines like this one, on which starts are measured at the same time as here.
 
-Each runs a process of ours (``machine_worker.py`` beside this file), begun by a command of the user such as
+Each runs a process of ours (``workspace/tune_machine.py``), begun by a command of the user such as
 ``ssh HOST``. It is told starts by lines of JSON, and ends what it started once the pipe to it closes. The
 journal is here alone. Both sides of a comparison run on one machine: numbers of two are never compared.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_WORKER = "recommender.tune.starts.machine_worker"
+_WORKER = "recommender.workspace.tune_machine"
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15")
 """Never asks for a password; a machine is gone after the silent intervals that ssh itself counts."""
 _FIRST_S = 60.0
