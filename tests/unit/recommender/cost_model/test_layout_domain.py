@@ -83,7 +83,7 @@ def test_sizes_that_no_layout_has_are_named_with_what_divides(degrees: dict[str,
 
 
 def test_engines_of_their_own_spread_their_experts_inside_each() -> None:
-    apart = replace(domain("qwen3-30b-a3b", 8, engine="sglang", tensor_parallel=2), apart=True)
+    apart = replace(domain("qwen3-30b-a3b", 8, engine="sglang", tensor_parallel=2), is_separate=True)
     assert {layout.ep for layout in apart.layouts()} == {1, 2}
 
 
@@ -106,3 +106,9 @@ def test_numbers_of_devices_are_tried_in_order() -> None:
     assert more_devices(8)[:4] == [16, 24, 32, 48]
     assert fewer_devices(10)[:3] == [9, 8, 7]
     assert divisors(12) == [1, 2, 3, 4, 6, 12]
+
+
+def test_a_server_that_divides_by_tensors_alone_spreads_no_experts() -> None:
+    found = [*domain("qwen3-30b-a3b", 8, engine="lmdeploy").layouts()]
+    assert {layout.ep for layout in found} == {1}
+    assert (8, 1) in {(layout.tp, layout.dp) for layout in found}
