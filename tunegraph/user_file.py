@@ -151,6 +151,6 @@ def _place(message: str, text: str) -> str:
 def _line_of(name: str, text: str) -> int:
     """The line that a key stands in."""
     for number, line in enumerate(text.splitlines(), 1):
-        if re.match(rf"\s*\[?\[?\s*[\"']?{re.escape(name)}[\"']?\s*[=.\]]", line):
+        if re.match(rf"\s*+\[?\[?\s*+[\"']?{re.escape(name)}[\"']?\s*[=.\]]", line):
             return number
     return 1

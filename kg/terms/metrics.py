@@ -167,8 +167,9 @@ class MetricWords:
 _WORDS: tuple[tuple[str, MetricWords], ...] = (
     (
         (
-            r"(decod\w*|output|generation|token)[ _-]*(speed|rate|throughput)[ _-]*(per|/)[ _-]*"
-            r"(request|user)|tok\w*[ _-]*(per|/)[ _-]*s\w*[ _-]*(per|/)[ _-]*(user|request)|interactivity"
+            r"(decod\w{0,9}|output|generation|token)[ _-]*(speed|rate|throughput)[ _-]*(per|/)[ _-]*"
+            r"(request|user)|tok\w{0,9}[ _-]*(per|/)[ _-]*s\w{0,9}[ _-]*(per|/)[ _-]*(user|request)|"
+            r"interactivity"
         ),
         MetricWords("tpot", inverse=True),
     ),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
-        "norm": r"norm|(^|[._])(rms|ln_?\w*|bn\d*)(\.|$)",
+        "norm": r"norm|(^|[._])(rms|ln_?\w{0,30}|bn\d{0,9})(\.|$)",
         "router": r"router|gating|(^|[._])gate(\.weight)?$",
         "embedding": r"embed|wte|wpe|token_table",
         "head": r"lm_?head|output_layer|classifier|(^|[._])(head|fc|score)(\.|$)|cls\.predictions",

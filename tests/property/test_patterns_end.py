@@ -50,6 +50,8 @@ USED = {
     "ingest/questions/launches/running.py _OVERRIDE": frozenset({"fullmatch"}),
     "kg/terms/model_name.py _PARTS": frozenset({"fullmatch"}),
     "recommender/applicability/scope.py _signs": frozenset({"fullmatch"}),
+    r"ingest/questions/patches/shell_editor.py [ \t]*(?:export[ \t]+)?NAME=": frozenset({"fullmatch"}),
+    r"tunegraph/user_file.py \s*+\[?\[?\s*+[\"']?name[\"']?\s*[=.\]]": frozenset({"match"}),
 }
 """Uses of those in tables of a module that uses others in other ways."""
 FOUND_ELSEWHERE = (
@@ -129,7 +131,8 @@ def in_module(module: ModuleType) -> Iterator[Expression]:
                 yield Expression(f"{where} {name}", as_text(found.pattern), flags, uses)
     told = put_together().get(where)
     for text in told or ():
-        yield Expression(f"{where} {text[:80]}", text, 0, uses_of(source))
+        uses = USED.get(f"{where} {text[:80]}") or uses_of(source)
+        yield Expression(f"{where} {text[:80]}", text, 0, uses)
     tree = ast.parse(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     at_a_call = {node for function in functions for node in ast.walk(function)}
@@ -179,7 +182,7 @@ def put_together() -> dict[str, list[str]]:
         "recommender/answers/sensitivity.py": list(sensitivity.KINDS.values()),
         "recommender/diagnosis/known_faults.py": known_faults._codes(("507", "Xid 79", "EI0006")),
         "recommender/diagnosis/statements.py": [compile_pattern(text).pattern for text in by_form.values()],
-        "tunegraph/user_file.py": [r"\s*\[?\[?\s*[\"']?name[\"']?\s*[=.\]]"],
+        "tunegraph/user_file.py": [r"\s*+\[?\[?\s*+[\"']?name[\"']?\s*[=.\]]"],
         **{where: [] for where in FOUND_ELSEWHERE},
     }
 
