@@ -49,6 +49,10 @@ SAYS_ERROR = re.compile(
     rb"failed\b(?<!\wfailed)|Aborted\b(?<!\wAborted)|Segmentation fault|core dumped"
 )
 """Error texts that programs write about themselves."""
+BEGINS = re.compile(
+    rb"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
+)
+"""Beginnings of a log line that does not continue a message."""
 
 
 @dataclass(slots=True)
@@ -172,8 +176,11 @@ def _telling(
         begin = ends[row - 1] + 1 if row else 0
         kept[row] = piece = text[begin : min(ends[row], begin + MOST_LINE)]
         if SAYS_ERROR.search(piece):
-            further = range(row + 1, min(row + 1 + MOST_FURTHER, len(ends)))
-            kept |= {place: text[ends[place - 1] + 1 : ends[place]][:MOST_LINE] for place in further}
+            for place in range(row + 1, min(row + 1 + MOST_FURTHER, len(ends))):
+                further = text[ends[place - 1] + 1 : ends[place]][:MOST_LINE]
+                if BEGINS.match(further):
+                    break
+                kept[place] = further
     return [numbers[row] for row in sorted(kept)], [kept[row] for row in sorted(kept)]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault
-from recommender.diagnosis.log_lines import KEPT_LINES, MOST_FURTHER, SAYS_ERROR, LogLine, read_lines
+from recommender.diagnosis.log_lines import BEGINS, KEPT_LINES, MOST_FURTHER, SAYS_ERROR, LogLine, read_lines
 from recommender.diagnosis.log_programs import BASES, CODES, ProgramMark, program_marks
 from recommender.diagnosis.pressures import argument_marks, arguments_in, as_numbers, telling_patterns
 from recommender.diagnosis.rank_sequences import MARK, RankSequences
@@ -48,10 +48,6 @@ _PARTS = (
     "warn",
 )
 """Parts of those and of warnings; of the heads of Google's logger the digits tell."""
-_BEGINS = re.compile(
-    r"\s*(?:\[|\(\w+ pid=|INFO|WARN|ERROR|DEBUG|\d{4}-\d\d|Traceback|File \"|\S+:\d+:\d+ \[)"
-)
-"""Beginnings of a log line that does not continue a message."""
 _SIZE = re.compile(r"\b(?=\w*(?:BLOCK|block_?size))(\w++)\s*+[=:]{1,2}\s*+(\d++)\b")
 """A size of a block as a program prints it."""
 _BLOCK, _FRAME_BYTES = b"block", b'File "'
@@ -143,7 +139,7 @@ class LogReading(JsonNoun):
         more: list[str] = []
         for place in range(number + 1, number + 1 + MOST_FURTHER):
             text = self.following.get(place)
-            if text is None or _BEGINS.match(text) or SAYS_ERROR.search(text.encode()):
+            if text is None or BEGINS.match(text.encode()) or SAYS_ERROR.search(text.encode()):
                 break
             more.append(text.strip())
         return " ".join(more)
