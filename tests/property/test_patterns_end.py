@@ -33,6 +33,7 @@ from kg.terms import metrics, model_name
 from recommender.answers import sensitivity
 from recommender.diagnosis import known_faults, statements
 from recommender.diagnosis.statements import compile_pattern
+from recommender.tune import launch_script
 from tests.samples.costly_texts import shapes
 from tools.source_tree import PACKAGES, ROOT
 
@@ -139,8 +140,8 @@ def in_module(module: ModuleType) -> Iterator[Expression]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr), args=[first, *_]):
-                if attr not in USES | {"compile"}:
-                    continue
+                if attr not in USES and (attr != "compile" or node not in at_a_call):
+                    continue  # a table or a name of the module holds it
                 try:
                     made = eval(ast.unparse(first), dict(vars(module)))  # noqa: S307  it stands in our code
                 except NameError:  # it is put together there, or for a table that holds it
@@ -182,6 +183,10 @@ def put_together() -> dict[str, list[str]]:
         "recommender/answers/sensitivity.py": list(sensitivity.KINDS.values()),
         "recommender/diagnosis/known_faults.py": known_faults._codes(("507", "Xid 79", "EI0006")),
         "recommender/diagnosis/statements.py": [compile_pattern(text).pattern for text in by_form.values()],
+        "recommender/tune/launch_script.py": [
+            rf"(?<![\w-])--name(?![\w-])(?:(?:=|[ \t]+)(?!-)({launch_script._VALUE}))?",
+            r"(?<!\d)8000(?!\d)",
+        ],
         "tunegraph/user_file.py": [r"\s*+\[?\[?\s*+[\"']?name[\"']?\s*[=.\]]"],
         **{where: [] for where in FOUND_ELSEWHERE},
     }
