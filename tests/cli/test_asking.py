@@ -206,7 +206,6 @@ def test_a_trainer_that_replicates_is_told_what_makes_it_fit(run: Any) -> None:
         ("trl", {"lora_rank": 8}, ["--lora_r=8", "--use_peft=True"]),
         ("llama-factory", {"lora_rank": 16, "frozen_bits": 4}, ["lora_rank=16", "quantization_bit=4"]),
         ("ms-swift", {"lora_rank": 8}, ["--lora_rank=8"]),
-        ("torchtune", {"frozen_bits": 4}, []),
         ("transformers", {"lora_rank": 16}, []),
     ],
 )
