@@ -86,7 +86,7 @@ class HeldMemory:
 
 def free_host(root: Path = Path("/")) -> tuple[int, int]:
     """Memory of the machine, or of the container that this runs in: free and whole; zeros if untold."""
-    told = dict(re.findall(r"(\w+):\s+(\d+) kB", _read(root / "proc/meminfo")))
+    told = dict(re.findall(r"(?m)^(\w++):\s++(\d++) kB", _read(root / "proc/meminfo")))
     free, whole = (int(told.get(name, 0)) << 10 for name in ("MemAvailable", "MemTotal"))
     group = root / "sys/fs/cgroup"
     most, used = (_read(group / f"memory.{name}").strip() for name in ("max", "current"))

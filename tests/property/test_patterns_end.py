@@ -42,6 +42,7 @@ LIMIT_S = 0.3
 BOUNDED = {"cli/text/language.py _patterns": LONGEST, "cli/text/language.py _LIST": LONGEST}
 BOUNDED |= {
     "recommender/diagnosis/message_moves.py _NAME": 60,
+    "recommender/diagnosis/message_moves.py _WORD": 160,
     "recommender/diagnosis/log_programs.py _NO_TEXT": 500,
 }
 """Letters of the texts that some are asked about: what stands before a number, expressions of ours."""
@@ -149,8 +150,11 @@ def in_module(module: ModuleType) -> Iterator[Expression]:
                     continue
                 rest = ast.unparse(node).partition(ast.unparse(first))[2]
                 flags = sum(getattr(re, name).value for name in FLAGS if f"re.{name}" in rest)
-                uses = uses_of(source) if attr == "compile" else frozenset({attr})
-                yield Expression(f"{where}:{node.lineno}", as_text(made), flags, uses)
+                held = (item for item in ast.walk(tree) if isinstance(item, ast.Attribute))
+                own = {item.attr for item in held if item.value is node} & USES
+                uses = frozenset(own or uses_of(source)) if attr == "compile" else frozenset({attr})
+                place = f" {first.id}" if isinstance(first, ast.Name) else f":{node.lineno}"
+                yield Expression(f"{where}{place}", as_text(made), flags, uses)
             case _:
                 pass
 
