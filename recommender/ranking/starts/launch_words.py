@@ -1,4 +1,4 @@
-"""What words in capitals of a program's command stand for: devices of a server, servers, stage, recipe."""
+"""Words in capitals of a program's command and what they stand for: devices, servers, stage, recipe."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WORKER = "recommender.workspace.tune_machine"
-_SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15")
-"""Never asks for a password; a machine is gone after the silent intervals that ssh itself counts."""
+_SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "--")
+"""Asks for no password, takes no name for an option; silent for the intervals of ssh, a machine is gone."""
 _FIRST_S = 60.0
 """For a machine to say what it is, or to end what it started; a choice, as a shared disk may be slow."""
 _TICK_S = 0.1

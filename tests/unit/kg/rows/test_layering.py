@@ -1,4 +1,4 @@
-"""What a graph says above its base, above a newer state of it: kept, and what both changed is told."""
+"""Layers of a graph above a base and above a newer state of it: changes are kept, those of both are told."""
 
 from pyoxigraph import Literal, NamedNode, Triple
 
@@ -10,7 +10,7 @@ SAYS = NamedNode("http://example.org/says")
 
 
 def state(*texts: str) -> KnowledgeByNode:
-    """What each node says; an empty text: it is not there."""
+    """The text of each node, empty where it is not there."""
     return {
         node: frozenset({Triple(node, SAYS, Literal(text))})
         for node, text in zip(NODES, texts, strict=True)
