@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from benchmarks import harness
 from benchmarks.answers import recipes, serving
 from benchmarks.answers.served_work import DeploymentQuestion
 from benchmarks.cost_models import passes
+from benchmarks.protocols.processes import children_import_from_here
 from benchmarks.worlds.recipe_rows import degrees_of, task_of
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from benchmarks.worlds.world import fresh_workspace
@@ -278,7 +280,8 @@ def main() -> None:
     )
     sections, figures = [], {}
     there = [title for title, (where, _) in GROUPS.items() if (run.data / where).exists()]
-    with ProcessPoolExecutor() as pool:
+    children_import_from_here()
+    with ProcessPoolExecutor(mp_context=get_context("forkserver")) as pool:  # stores have threads: no fork
         asked = dict(zip(there, pool.map(rows_of, there, [run] * len(there)), strict=True))
     for title, (where, _) in GROUPS.items():
         if title not in asked:

@@ -166,12 +166,18 @@ def _show_statement(item: SeenStatement, answer: LogAnswer) -> None:
 
 
 def _show_values(values: Mapping[str, str]) -> None:
-    numbers = {name.replace("_", " "): _with_size(text) for name, text in values.items() if _is_number(text)}
-    if told := ", ".join(f"{localised(name)} {text}" for name, text in numbers.items()):
+    numbers = {name: _with_size(text) for name, text in values.items() if _is_number(text)}
+    if told := ", ".join(f"{_in_words(name)} {text}" for name, text in numbers.items()):
         sizes = as_numbers(values)
         need, there = sizes.get("required", 0.0), sizes.get("available", 0.0)
         more = f": {need / there:.2f} times what is there" if 0 < there < need else ""
         say_labelled("numbers", told + more)
+
+
+def _in_words(name: str) -> str:
+    """The name of a number as its program has it, or in words of the language where those are known."""
+    words = name.replace("_", " ")
+    return name if localised(words) == words else localised(words)
 
 
 def _is_of_another(values: Mapping[str, str]) -> bool:

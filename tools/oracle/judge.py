@@ -62,7 +62,7 @@ def options(argv: Sequence[str]) -> tuple[str, ...]:
         if word == "-m" and number and argv[number - 1].rpartition("/")[2].startswith("python"):
             return tuple(argv[number + 2 :])
         if word == "serve" and number and not argv[number - 1].startswith("-"):
-            return tuple(argv[number + 1 :])
+            return tuple(argv[number + 1 + (argv[number - 1] == "lmdeploy") :])  # lmdeploy serve api_server
     return tuple(argv[1:] if argv[:1] == ["trtllm-serve"] else argv)  # whose verb may be left out
 
 

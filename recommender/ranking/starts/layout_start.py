@@ -16,8 +16,8 @@ from recommender.ranking.starts.launchable import launchable
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import missed
+from recommender.ranking.starts.lengths import falls_short
 from recommender.ranking.starts.pricing import started_price, started_question
-from recommender.ranking.starts.values import falls_short
 from recommender.ranking.starts.writing import repriced, write_start
 
 if TYPE_CHECKING:

@@ -1,20 +1,23 @@
-"""Lengths of requests in a start: what a server must take, and rotary positions stretched to it."""
+"""Lengths of requests in a start: what a server takes, recipes' values adapted to it, stretched positions."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import positive, statement
+from kg.terms.meanings import meaning_of
 from kg.terms.model_name import rotary_of
 from kg.terms.purposes import plain_key
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.feasibility.server_fit import PAGE, STRETCHES, ServerMemory
 from recommender.ranking.plan_setting import settings_by_key
+from recommender.ranking.starts.recipes.recipe_load import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.cost_model.question import Question
     from recommender.ranking.plan_setting import PlanSetting
+    from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.situation import StartSituation
 
 MOST_STRETCHED = 4.0
@@ -152,3 +156,60 @@ def _needed(situation: StartSituation) -> float | None:
         return whole or None
     both = (prompt or float(SERVING["input_len"])) + (answer or float(SERVING["output_len"]))
     return max(whole, both)
+
+
+def falls_short(item: AgreedSetting, at_once: float | None) -> bool:
+    """True if it captures graphs for fewer requests than an engine gets: the default captures more."""
+    facts = statement({item.key: item.value}).facts
+    most = facts.get("captured_requests", facts.get("captured_rows"))
+    return at_once is not None and isinstance(most, int) and most < at_once
+
+
+def adapted(
+    item: AgreedSetting, situation: StartSituation, layout: ParallelLayout | None, load: float | None = None
+) -> tuple[str, str]:
+    """The value of a setting for a question, and why it is not that of the recipe (empty if it is).
+
+    The longest sequence follows from the lengths that are asked for, or is at most what the model takes;
+    requests at once follow from the load, which vLLM counts for each engine and SGLang over all of them.
+
+    Args:
+        item: The setting.
+        situation: What is asked.
+        layout: How the work is divided.
+        load: Requests at once on all devices, stated or assumed.
+    """
+    meaning = meaning_of(item.key)
+    is_length = meaning is not None and meaning.fact == "max_len"
+    tokens = longest(situation)
+    if is_length and tokens and not are_stated(situation) and item.value.isdecimal():
+        tokens = max(tokens, int(item.value))
+    if is_length and tokens:
+        return str(tokens), "input and output lengths"
+    most = situation.model.most_tokens
+    if is_length and most and item.value.isdecimal() and int(item.value) > most:
+        return str(most), "the longest sequence of the model"
+    if not load or meaning is None or meaning.fact not in {AT_ONCE, "chunk", "captured_requests"}:
+        return item.value, ""
+    replicas = layout.dp if layout and not meaning.over else 1
+    value = str(max(1, math.ceil(load / replicas)))
+    if meaning.fact == "captured_requests":
+        captured = _captured(item.value, int(value)) if meaning.largest else item.value
+        return captured, "" if captured == item.value else "requests at once"
+    if meaning.fact == "chunk":  # a step has a token of each request at least
+        is_short = item.value.isdecimal() and 0 < int(item.value) < int(value)
+        return (value, "requests at once") if is_short else (item.value, "")
+    return value, "" if value == item.value else "requests at once"
+
+
+def _captured(listed: str, most: int) -> str:
+    """The listed sizes of captured graphs up to so many requests; doublings where all are larger."""
+    sizes = [int(size) for size in re.findall(r"\d+", listed)]
+    if not sizes or max(sizes) <= most:
+        return listed
+    smaller = [size for size in sizes if size < most] or [
+        2**k for k in range(most.bit_length()) if 2**k < most
+    ]
+    separator = ", " if "," in listed else " "
+    text = separator.join(map(str, [*smaller, most]))
+    return f"[{text}]" if listed.lstrip().startswith("[") else text

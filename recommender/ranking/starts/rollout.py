@@ -116,6 +116,8 @@ def rollout_of(question: Question, option: PricedStep, now: Mapping[str, Value])
     """
     device, count = question.machine.device, question.machine.count
     told = {**question.settings, **option.settings, **option.layout.degrees()}
+    if "seq_len" not in told:  # a network that writes no text has no rollouts
+        return None
     parts = memory_bytes(
         question.model, "training", [told], count, engine=question.engine, ascend=device.ascend
     )

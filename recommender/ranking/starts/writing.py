@@ -25,7 +25,7 @@ from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.launch_words import KEYED, launch_words, method_settings
 from recommender.ranking.starts.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
 from recommender.ranking.starts.layout_options import expected_of
-from recommender.ranking.starts.lengths import longest, startable, stretched_positions
+from recommender.ranking.starts.lengths import adapted, longest, startable, stretched_positions
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_load_of
 from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
@@ -38,7 +38,6 @@ from recommender.ranking.starts.server_flags import (
     with_own_sizes,
 )
 from recommender.ranking.starts.support import because, memory_line, official, recipes_behind
-from recommender.ranking.starts.values import adapted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,7 +8,8 @@ from kg.errors import InputError
 
 def test_words_state_facts_and_what_is_stated_wins() -> None:
     assert read_methods({"method": "QLoRA", "seq": 1}) == {"seq": 1, "lora": True, "frozen_bits": 4}
-    assert read_methods({"method": "lora+dpo"}) == {"lora": True, "objective_kind": "dpo", "rlhf": True}
+    paired = {"lora": True, "objective_kind": "dpo", "rlhf": True, "trained_by": "dpo"}
+    assert read_methods({"method": "lora+dpo"}) == paired
     assert read_methods({"finetuning_type": "qlora", "frozen_bits": 8})["frozen_bits"] == 8
     assert read_methods({"training_method": "full sft"}) == {"lora": False}
 

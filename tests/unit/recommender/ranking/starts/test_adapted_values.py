@@ -3,7 +3,7 @@
 import pytest
 
 from kg.nouns.layout import ParallelLayout
-from recommender.ranking.starts.values import adapted, falls_short
+from recommender.ranking.starts.lengths import adapted, falls_short
 from tests.unit.recommender.ranking.starts.situations import agreed, situation
 
 ASKED = situation(input_len=2000, output_len=100, concurrency=30)
