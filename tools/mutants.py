@@ -2,10 +2,11 @@
 
 ``python -m tools.mutants`` takes the lines that differ from the branch ``main`` (``--since`` another), at
 most ``--most`` of them at random. A module's tests are its mirror ``tests/unit/<folder>/test_<module>.py``
-(without one, those of its users) and the property and contract tests that import it; tests marked long are
-left out. A mutant swaps an operator, negates a condition, drops a call, a ``not``, a sign or a refusal, or
-changes a number; wording stays. It runs on a copy of the tree, and one that hangs counts as seen; tests
-that saw one are run at the end without it. Exit code 1 where mutants survive.
+(without one, those of its users), the reference figures of a folder above it (``test_*_references.py``), and
+the property and contract tests that import it; tests marked long are left out. A mutant swaps an operator,
+negates a condition, drops a call, a ``not``, a sign or a refusal, or changes a number; wording stays. It runs
+on a copy of the tree, and one that hangs counts as seen; tests that saw one are run at the end without it.
+Exit code 1 where mutants survive.
 mutmut 2 cannot parse ``match``, and mutmut 3 runs the whole suite before the first mutant.
 """
 
@@ -112,15 +113,8 @@ def _with(node: ast.AST, **fields: object) -> ast.AST:
 
 def changed_lines(since: str, folder: Path = ROOT) -> dict[str, set[int]]:
     """Lines of production code that differ from a commit, by file."""
-    command = [
-        "git",
-        "diff",
-        "-U0",
-        "--merge-base",
-        since,
-        "--",
-        *(f"{name}/*.py" for name in sorted(PACKAGES)),
-    ]
+    places = [f"{name}/*.py" for name in sorted(PACKAGES)]
+    command = ["git", "diff", "-U0", "--merge-base", since, "--", *places]
     difference = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
     found: dict[str, set[int]] = defaultdict(set)
     path = ""
@@ -134,7 +128,7 @@ def changed_lines(since: str, folder: Path = ROOT) -> dict[str, set[int]]:
 
 
 def mirrored_tests(module: str, tree: Path = ROOT) -> list[str]:
-    """Files of tests of a module: its mirror, or the nearest that import it, or its users' mirrors; laws."""
+    """Files of tests of a module: its mirror, or the nearest, or its users'; reference figures; laws."""
     mirror = tree / "tests/unit" / Path(module).parent / f"test_{Path(module).stem}.py"
     found = [mirror] if mirror.is_file() else _importing(module, tree, "tests/unit/**/test_*.py")
     found = sorted(found, key=lambda test: -len(commonpath([test, mirror])))[:_MOST_MIRRORS]
@@ -142,9 +136,11 @@ def mirrored_tests(module: str, tree: Path = ROOT) -> list[str]:
         users = [str(user.relative_to(tree)) for user in _importing(module, tree, "[a-z]*/**/[a-z]*.py")]
         mirrors = [tree / "tests/unit" / Path(user).parent / f"test_{Path(user).stem}.py" for user in users]
         found = [mirror for mirror in mirrors if mirror.is_file()][:_MOST_MIRRORS]
+    above = [place for place in mirror.parents if place.is_relative_to(tree / "tests/unit")]
+    found += [test for place in above for test in sorted(place.glob("test_*_references.py"))]
     found += _importing(module, tree, "tests/property/test_*.py")
     found += _importing(module, tree, "tests/contract/test_*.py")
-    return [str(test.relative_to(tree)) for test in found]
+    return [str(test.relative_to(tree)) for test in dict.fromkeys(found)]
 
 
 def _importing(module: str, tree: Path, places: str) -> list[Path]:

@@ -71,6 +71,15 @@ def test_tests_of_a_module_are_its_mirror_and_the_laws_that_import_it(tmp_path: 
     assert mirrored_tests("kg/held.py", tmp_path) == ["tests/unit/kg/test_lock.py"]
 
 
+def test_reference_figures_of_a_folder_are_tests_of_every_module_below_it(tmp_path: Path) -> None:
+    names = ("kg/test_step_references.py", "kg/rows/test_table.py", "data/test_file_references.py")
+    for name in names:
+        (tmp_path / "tests/unit" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tests/unit" / name).write_text("")
+    found = mirrored_tests("kg/rows/table.py", tmp_path)
+    assert found == ["tests/unit/kg/rows/test_table.py", "tests/unit/kg/test_step_references.py"]
+
+
 def test_a_failing_and_a_hanging_test_see_a_mutant(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("def test_a():\n    assert 1 == 1\n")
     assert not seen(tmp_path, ["test_a.py"])
