@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kg.nouns.effects import Context, Effect, to_unats
 from kg.nouns.entities import Better, Kind, Problem
 from kg.nouns.values import Settings
+from kg.rows.trials_file import explained
 from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
 from kg.triples.finders import families_of_models
 from kg.triples.serialisation import from_graph
@@ -119,7 +120,8 @@ def gains(trials: TrialStore, source_id: str | None = None) -> Iterator[RowGain]
         rows = trials.file.read(_FROM, trials.acknowledged)
     else:
         rows = trials.file.read(_FROM + _OF_SOURCE, trials.acknowledged, source_id)
-    yield from map(_gain, rows)
+    with explained(trials.file.path):
+        yield from map(_gain, rows)
 
 
 def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, RowGain]]:
@@ -129,7 +131,8 @@ def gains_with_sources(trials: TrialStore) -> Iterator[tuple[str, RowGain]]:
         content = tuple(row)
         if content not in reported:
             reported.add(content)
-            yield str(source), _gain(content)
+            with explained(trials.file.path):
+                yield str(source), _gain(content)
 
 
 class GainContexts:

@@ -22,7 +22,7 @@ from kg.nouns.values import Settings
 from kg.rows import trials_sql
 from kg.rows.interning import InternedValues
 from kg.rows.trial_rows import Counts, ProblemRow, Trial, TrialTable, rank, table_of, trial_of
-from kg.rows.trials_file import TrialsFile, open_file
+from kg.rows.trials_file import TrialsFile, explained, open_file
 
 EVERYTHING = 2**62
 """An ``acknowledged`` that hides no batch."""
@@ -274,7 +274,8 @@ class TrialStore:
             rows += self._file.read(
                 trials_sql.OTHER_METRICS, key, self.acknowledged, max(-1, most - len(rows))
             )
-        return [trial_of(row) for row in rows]
+        with explained(self._file.path):
+            return [trial_of(row) for row in rows]
 
     def configurations(self, ids: Iterable[int]) -> dict[int, Configuration]:
         """Return configurations by id; unknown ids are left out."""
@@ -349,9 +350,10 @@ class TrialStore:
         )
         kinds = dict.fromkeys(Kind, 0)
         statuses = dict.fromkeys(Status, 0)
-        for kind, status, number in groups:
-            kinds[Kind(kind)] += number
-            statuses[Status(status)] += number
+        with explained(self._file.path):
+            for kind, status, number in groups:
+                kinds[Kind(kind)] += number
+                statuses[Status(status)] += number
         [[problems]] = self._file.read("SELECT count(*) FROM problems WHERE batch <= ?", self.acknowledged)
         [[configurations]] = self._file.read(
             "SELECT count(DISTINCT configuration) FROM trials WHERE batch <= ?", self.acknowledged

@@ -170,7 +170,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a file into an error about the workspace."""
+    """Turn what SQLite says of a file, and values that no writer wrote, into an error about the workspace."""
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -180,5 +180,5 @@ def explained(path: Path) -> Iterator[None]:
             "disk I/O error": "make room, or look at the disk",
         }
         raise WorkspaceError(f"{path}: {error}", hint=hint.get(str(error), "")) from error
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+    except (sqlite3.DatabaseError, ValueError, ArithmeticError) as error:
         raise WorkspaceError(f"{path} is damaged or no trial store: {error}") from error

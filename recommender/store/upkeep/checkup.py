@@ -19,7 +19,7 @@ from kg.triples.exchange import FORMATS
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import newest, open_newest
 from recommender.cost_model.anchors import Anchors
-from recommender.experiment.journal import SUFFIX, find, names
+from recommender.experiment.journal import MARK, SUFFIX, find, names
 from recommender.files import PINNED, WorkspaceFiles, folder_faults
 from recommender.store.base import Base, open_base_graph
 from recommender.store.graph_cache import graph_mismatch
@@ -219,6 +219,9 @@ def saved_faults(layout: WorkspaceFiles) -> list[str]:
                 faults.append(f"{path} ends within a line: it was cut, or a crash cut it; resume the test")
         except (WorkspaceError, InputError) as error:
             faults.append(str(error))
+    marks = sorted(layout.experiments.glob(f"*{MARK}"))
+    gone = [path for path in marks if not path.with_suffix(SUFFIX).exists()]
+    faults += [f"{path}: the log of this test is gone; restore a backup, or delete the mark" for path in gone]
     for path in sorted([*layout.models.glob("*.npz"), *layout.green.glob("*.npz")]):
         try:
             arrays(path)

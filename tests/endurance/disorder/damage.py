@@ -1,4 +1,4 @@
-"""Files of a workspace flipped, cut and replaced by older copies; parts of an export imported."""
+"""Files of a workspace flipped, cut, emptied, gone and replaced by older copies; parts of an export imported."""
 
 import shutil
 from collections import Counter
@@ -28,6 +28,7 @@ class DamageFigures:
         silent: Doctor said nothing, and readers see something else.
         tracebacks: Something ended in a traceback or died.
         files: Files that were damaged, by name, with how often nobody told.
+        ways: Ways in which files were harmed, each with what came of it.
         pages: Kinds of pages of SQLite files in which a bit was flipped, each with what came of it.
     """
 
@@ -37,6 +38,7 @@ class DamageFigures:
     silent: int = 0
     tracebacks: int = 0
     files: Counter[str] = field(default_factory=Counter)
+    ways: Counter[str] = field(default_factory=Counter)
     pages: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -47,7 +49,10 @@ class DamageFigures:
 
 
 def flip_often(place: Path, number: int, rng: Random, say: Callable[[str], None]) -> DamageFigures:
-    """Flip a bit in a file of a workspace, or cut it; half of the time one of SQLite, any kind of page alike.
+    """Flip a bit in a file of a workspace, cut it, empty it, take it away, or put an older copy in its place.
+
+    Each file comes once in each way, in an order by chance, before any comes again; before each stands a flip in a
+    file of SQLite, any kind of page alike.
 
     Args:
         place: What ``places.make`` has filled.
@@ -65,28 +70,47 @@ def flip_often(place: Path, number: int, rng: Random, say: Callable[[str], None]
     sound = run(examine, full).value
     if sound is None or sound[0]:
         raise RuntimeError(f"not sound before any damage: {sound}")
-    files = sorted(
-        item.relative_to(full) for item in full.rglob("*") if item.is_file() and item.stat().st_size
-    )
+    files = sorted(item.relative_to(full) for item in full.rglob("*") if item.is_file())
     databases = [file for file in files if file.suffix == ".sqlite3"]
+    pairs = [(file, way) for file in files for way in _ways(full / file, place / "base" / file)]
+    rng.shuffle(pairs)
     figures = DamageFigures()
-    for _ in range(number):
+    for turn in range(number):
         shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(full, path)
-        file = rng.choice(databases if rng.random() < 0.5 else files)
-        raw = bytearray((path / file).read_bytes())
-        at, page = _place(raw, rng)
-        if is_cut := rng.random() < 0.2:
-            del raw[at:]
-        else:
-            raw[at] ^= 1 << rng.randrange(8)
-        (path / file).write_bytes(raw)
-        what = f"{file} {'cut' if is_cut else 'flipped'} at {at}"
-        came = _count(figures, run(examine, path), (sound[1],), what, say)
-        if page and not is_cut:
+        file, way = pairs[turn // 2 % len(pairs)] if turn % 2 else (rng.choice(databases), "flipped")
+        at, page = _harm(path / file, way, place / "base" / file, rng)
+        came = _count(figures, run(examine, path), (sound[1],), f"{file} {way} at {at}", say)
+        figures.ways[f"{way}: {came}"] += 1
+        if page:
             figures.pages[f"{page}: {came}"] += 1
     shutil.rmtree(path, ignore_errors=True)
     return figures
+
+
+def _ways(file: Path, older: Path) -> list[str]:
+    """The ways in which a file can be harmed."""
+    content = file.read_bytes()
+    is_other = older.exists() and older.read_bytes() != content
+    return ["gone", *(["flipped", "cut", "emptied"] if content else []), *(["older"] if is_other else [])]
+
+
+def _harm(file: Path, way: str, older: Path, rng: Random) -> tuple[int, str]:
+    """Harm a file; return at which byte, and in which kind of page of SQLite a bit was flipped."""
+    raw = bytearray(file.read_bytes())
+    at, page = _place(raw, rng) if way in {"flipped", "cut"} else (0, "")
+    match way:
+        case "gone":
+            file.unlink()
+            return at, ""
+        case "older":
+            raw = bytearray(older.read_bytes())
+        case "flipped":
+            raw[at] ^= 1 << rng.randrange(8)
+        case _:
+            del raw[at:]
+    file.write_bytes(raw)
+    return at, page if way == "flipped" else ""
 
 
 def _place(raw: bytes | bytearray, rng: Random) -> tuple[int, str]:

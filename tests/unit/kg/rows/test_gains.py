@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kg.errors import WorkspaceError
 from kg.nouns.entities import Baseline, Better, Kind
 from kg.nouns.values import Settings
 from kg.rows.gains import gains, gains_with_sources
@@ -82,3 +83,24 @@ def test_a_gain_has_what_its_configuration_stood_against(store: TrialStore) -> N
     store.add(1, problem(), [trial(1, 0.5, strategy="tile-it", baseline=before, kind=Kind.PUBLISHED)])
     [gain] = gains(store)
     assert (gain.kind, gain.hardware, gain.model) == (Kind.PUBLISHED, "h100", "")
+
+
+@pytest.mark.parametrize(
+    "damage", ["kind = 'publishgd'", "status = 'gk'", "baseline = 0.0", "baseline = -2.0"]
+)
+def test_a_word_or_number_that_no_writer_wrote_is_damage_of_the_file(store: TrialStore, damage: str) -> None:
+    """SQLite has no checksums: a flipped bit comes back as another word, out of an index at that."""
+    store.add(1, problem(), [tried(0.8, 1.0)])
+    store.file.write(f"UPDATE trials SET {damage}")  # noqa: S608 - constants
+    readers = (
+        store.counts,
+        lambda: store.rows(problem().id),
+        lambda: [*gains(store), *gains_with_sources(store)],
+    )
+    seen = 0
+    for read in readers:
+        try:
+            read()
+        except WorkspaceError as error:
+            seen += str(store.file.path) in str(error)
+    assert seen >= 1

@@ -15,6 +15,7 @@ from kg.triples.snapshots import newest
 from recommender.files import OLD_FORMAT, WorkspaceFiles
 from recommender.store.base import Base
 from recommender.store.upkeep import mending
+from recommender.store.upkeep.checkup import saved_faults
 from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
 from tests.samples.toy_cases import write_cases
@@ -166,6 +167,16 @@ def test_a_flip_in_what_was_saved_beside_the_graph_is_found(filled: Path) -> Non
             assert is_seen or path in digested  # of which the name of the digest is not digested
         path.write_bytes(content)
     assert (faults(filled), rows(filled)) == ({}, 5)
+
+
+def test_a_test_whose_log_is_gone_is_told(filled: Path) -> None:
+    layout = WorkspaceFiles(filled)
+    layout.experiments.mkdir(exist_ok=True)
+    mark = layout.experiments / "slow.mark"
+    mark.write_text("812\n")
+    assert [str(mark) in fault for fault in saved_faults(layout)] == [True]
+    mark.unlink()
+    assert saved_faults(layout) == []
 
 
 @pytest.fixture
