@@ -181,9 +181,8 @@ def main() -> None:
     given = parser.parse_args()
     places = [ROOT / name for name in given.under or ()]
     every = [path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))]
-    taken: dict[str, set[int]] | dict[str, None] = changed_lines(given.since)
-    if every:
-        taken = {str(path.relative_to(ROOT)): None for path in every}
+    whole = {str(path.relative_to(ROOT)): None for path in every}
+    taken: dict[str, set[int]] | dict[str, None] = whole or changed_lines(given.since)
     pairs = [
         (path, line, text)
         for path, lines in sorted(taken.items())

