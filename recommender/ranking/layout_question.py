@@ -54,6 +54,7 @@ class LayoutQuestion:
         usable: Share of the memory that a server fills.
         cache_share: Share of what is left beside the weights that its cache takes.
         most_of_engine: Requests that one engine takes at most; None where nothing says.
+        engines: Engines of the launch that runs now; 0 where no layout runs.
         batch: Requests that each engine runs now; None where nothing says.
         loads: Requests at once on all devices that are tried; empty for those that suit each layout.
         splits: Whether the framework splits a model over devices at all.
@@ -70,6 +71,7 @@ class LayoutQuestion:
     usable: float = USABLE_MEMORY
     cache_share: float = 1.0
     most_of_engine: float | None = None
+    engines: float = 0.0
     batch: float | None = None
     loads: tuple[float, ...] = ()
     splits: bool = True
@@ -102,6 +104,15 @@ class LayoutQuestion:
         is_said = self.is_for_latency or self.concurrency or self.most_of_engine or self.batch or self.loads
         return self.answers_in_tokens and not is_said
 
+    def most_of(self, replicas: int) -> float | None:
+        """Requests that each of so many engines takes at most; None where nothing says.
+
+        A launch admits what its engines take together, and another layout is compared at no more.
+        """
+        if self.most_of_engine is None or not self.engines:
+            return self.most_of_engine
+        return max(1.0, math.ceil(self.most_of_engine * self.engines / replicas))
+
     @property
     def undivided(self) -> LayoutQuestion:
         """The same where nothing runs yet."""
@@ -126,7 +137,7 @@ def batches(query: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
         most = float(SEQUENCES[-1])
         if query.concurrency:
             most = max(1, math.ceil(query.concurrency / replicas))
-        most = min(most, query.most_of_engine or most)
+        most = min(most, query.most_of(replicas) or most)
         beyond = (SEQUENCES[at] << turn for turn in itertools.count(1) for at in (-2, -1))
         longer = itertools.takewhile(lambda size: size < most, beyond)
         sizes = [*(size for size in SEQUENCES if size < most), *longer]  # what does not fit at once waits

@@ -151,11 +151,12 @@ def _of_load(query: LayoutQuestion, options: list[PricedStep]) -> list[PricedSte
 
 def roomier(query: LayoutQuestion, option: PricedStep) -> PricedStep | None:
     """A layout with more requests at once than the launch admits; None where that is no better."""
-    if not query.most_of_engine or query.is_load_told or option.settings.get("batch") != query.most_of_engine:
+    most = query.most_of(option.layout.dp)
+    if not most or query.is_load_told or option.settings.get("batch") != most:
         return None
     free = replace(query, most_of_engine=None, degrees=option.layout.degrees())
     best = next((one for one in layout_options(free) if one.layout == option.layout), None)
-    return best if best is not None and _requests(best) > query.most_of_engine else None
+    return best if best is not None and _requests(best) > most else None
 
 
 def smallest_fit(query: LayoutQuestion) -> PricedStep | None:

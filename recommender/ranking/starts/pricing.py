@@ -126,6 +126,7 @@ def layout_question(
         usable=min(_stated(draft, "memory_share") or (1.0 if freed else USABLE_MEMORY), 1.0),
         cache_share=min(freed or 1.0, 1.0),
         most_of_engine=_stated(draft, AT_ONCE),
+        engines=float(str(degrees.get("data_parallel", 1))) if degrees else 0.0,
         batch=_batch(draft),
         is_load_told=situation.at_once is not None,
         splits=splits and not is_network,

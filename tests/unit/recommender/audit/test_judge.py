@@ -41,6 +41,15 @@ def test_a_default_that_is_written_out_is_no_finding(words: str) -> None:
     assert judged(f"vllm serve m {words}") == {}
 
 
+def test_a_format_that_the_device_does_not_compute_is_refused() -> None:
+    script, old = "vllm serve m --dtype bfloat16", frozenset({"nvidia", "nvidia-turing", "tesla-t4"})
+    found = judged(script, hardware=old, has_bf16=False)["bfloat16-not-computed"]
+    assert (found.kind, found.remedy) == (FindingKind.REFUSED, "--dtype float16")
+    assert judged(script, hardware=old) == {}  # nothing is known of its formats
+    assert judged(script, hardware=old, has_bf16=True) == {}
+    assert judged("vllm serve m", hardware=old, has_bf16=False) == {}  # the release chooses
+
+
 def test_eager_mode_is_right_on_a_prefill_server() -> None:
     script = 'vllm serve m --enforce-eager --kv-transfer-config \'{"kv_role": "kv_producer"}\''
     assert "eager-mode" not in judged(script)

@@ -189,6 +189,15 @@ def test_no_more_sequences_than_come_at_once() -> None:
         assert batch <= math.ceil(12 / one.layout.dp)
 
 
+@pytest.mark.parametrize("engines", [1.0, 2.0])
+def test_other_layouts_are_compared_at_no_more_than_the_launch_admits(engines: float) -> None:
+    runs = replace(question(), most_of_engine=64.0, engines=engines)
+    for one in layout_options(runs):
+        assert batch_of(one) <= math.ceil(64.0 * engines / one.layout.dp)
+    unknown = [one for one in layout_options(replace(question(), most_of_engine=64.0)) if one.layout.dp > 1]
+    assert any(batch_of(one) * one.layout.dp > 64.0 for one in unknown)  # else it is of each engine
+
+
 def test_a_framework_that_does_not_split_replicates() -> None:
     assert [one.layout.dp for one in layout_options(replace(question(), splits=False))] == [8]
     assert layout_options(replace(question("qwen3-32b"), splits=False)) == []
