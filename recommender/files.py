@@ -17,9 +17,6 @@ from kg.nouns.values import load_json
 FORMAT = 2
 """Version of the workspace directory; another one is refused."""
 
-OLD_FORMAT = 1
-"""The version that ``workspace upgrade`` carries over."""
-
 
 DIGEST = "digest"
 PINNED = "text_model"
@@ -37,10 +34,8 @@ SUMS = "sums.json"
 
 
 def folder_faults(folder: Path) -> list[str]:
-    """List the files of a folder that are not what :func:`write_folder` wrote; older folders have no sums."""
+    """List the files of a folder that are not what :func:`write_folder` wrote."""
     try:
-        if not (folder / SUMS).is_file():
-            return []
         sums = load_json((folder / SUMS).read_text(encoding="ascii"))
         changed = [
             name
@@ -167,10 +162,7 @@ class WorkspaceFiles:
         return self.root / "learned"
 
     def learned(self, batch: int) -> LearnedFiles:
-        """Return the files of what was learned up to a batch; later ones are not acknowledged yet.
-
-        Workspaces of earlier programs have them in the root.
-        """
+        """Return the files of what was learned up to a batch; later ones are not acknowledged yet."""
         folders = self.generations.iterdir() if self.generations.is_dir() else ()
         numbers = [int(folder.name) for folder in folders if folder.name.isdecimal()]
         newest = max((number for number in numbers if number <= batch), default=None)
@@ -217,20 +209,11 @@ class WorkspaceFiles:
         except OSError as error:
             raise WorkspaceError(f"{self.root} cannot be read: {error.strerror}") from None
 
-    def form(self) -> object:
-        """The version of the layout that the manifest names; None where it names none or cannot be read."""
-        try:
-            content = load_json(self.manifest.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return content.get("format") if isinstance(content, dict) else None
-
-    def read(self, *, for_writing: bool = False, form: int = FORMAT) -> dict[str, object]:
+    def read(self, *, for_writing: bool = False) -> dict[str, object]:
         """The manifest.
 
         Args:
             for_writing: Also see that the rows are there: a writer would begin them anew.
-            form: The version that it must be of.
 
         Raises:
             WorkspaceError: There is none, it or the workspace is damaged, or it is of another version.
@@ -248,12 +231,7 @@ class WorkspaceFiles:
                 f"{self.manifest} is damaged", hint="restore the workspace, or make another with --workspace"
             ) from None
         found = content.get("format") if isinstance(content, dict) else None
-        if found == OLD_FORMAT != form:
-            raise WorkspaceError(
-                f"{self.root} is a workspace of format {OLD_FORMAT}, this program reads format {FORMAT}",
-                hint="tunegraph workspace upgrade carries it over",
-            )
-        if found != form:
+        if found != FORMAT:
             raise WorkspaceError(
                 f"{self.root} is a workspace of format {found}, this program reads format {FORMAT}",
                 hint="use the version that wrote it, or export from there and import here",

@@ -67,22 +67,6 @@ def restore(
 
 
 @app.command()
-def upgrade(context: typer.Context) -> None:
-    """Carry an older workspace over to this program.
-
-    Once, where a command says so; go on with the same command if it was interrupted.
-
-    Example: tunegraph workspace upgrade
-    """
-    from recommender.workspace.upkeep import UpkeepDesk
-
-    chosen = settings(context)
-    is_new = UpkeepDesk.upgrade(chosen.workspace, cache=chosen.cache)
-    said = "is carried over" if is_new else "has the form of this program already"
-    aside(f"{chosen.workspace} {said}")
-
-
-@app.command()
 def renew(
     context: typer.Context,
     with_text: Annotated[
@@ -111,8 +95,6 @@ def renew(
         say("the workspace has the knowledge that ships with this program")
         return
     show_conflicts(done.conflicts, done.conflict_count)
-    for text in done.notes:
-        output.note(text)
     say(f"of the shipped knowledge it renewed {_names(done.changed)}")
     say(f"yours: {done.added.rows:,} rows, {done.added.problems:,} problems; {_names(done.nodes)}")
     if done.added.repeated:

@@ -49,21 +49,17 @@ def described_knowledge(graph: GraphStore) -> KnowledgeByNode:
     return {node: frozenset(description(graph, node)) for node in _nodes(graph, *kinds)}
 
 
-def knowledge_layer(
-    graph: KnowledgeByNode, base: KnowledgeByNode | None, fresh: KnowledgeByNode
-) -> KnowledgeLayer:
+def knowledge_layer(graph: KnowledgeByNode, base: KnowledgeByNode, fresh: KnowledgeByNode) -> KnowledgeLayer:
     """Extract the knowledge of a graph above its base, in terms of a newer state of the base.
 
     A node is taken over as a whole or not at all.
 
     Args:
         graph: The knowledge of the graph.
-        base: That of its base as it was; None where nobody kept it: then what the graph describes and
-            ``fresh`` does not is above the base, and everything else is not.
+        base: That of its base as it was.
         fresh: That of its base as it is now.
     """
-    above = sorted(graph.keys() - fresh.keys(), key=_name)
-    changed = above if base is None else changed_nodes(base, graph)
+    changed = changed_nodes(base, graph)
     removed: list[Triple] = []
     added: list[Triple] = []
     conflicts: list[Difference] = []
@@ -71,7 +67,7 @@ def knowledge_layer(
         here, there = graph.get(node, _NOTHING), fresh.get(node, _NOTHING)
         removed += there - here
         added += here - there
-        if base is not None and here != there and base.get(node, _NOTHING) != there:
+        if here != there and base.get(node, _NOTHING) != there:
             conflicts += differences(there, here)
     return KnowledgeLayer(
         removed=tuple(removed),

@@ -143,9 +143,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> 
     elif version != VERSION:
         raise WorkspaceError(
             f"{path} has format {version}, this program reads format {VERSION}",
-            hint="tunegraph workspace upgrade carries it over"
-            if version < VERSION
-            else "use the version of tunegraph that made it",
+            hint="use the version of tunegraph that made it",
         )
     # FULL waits for the disk at the end of each transaction (sqlite.org/wal.html). A writer does not map the
     # file: what it maps counts as its memory, which is to stay flat.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -26,29 +27,25 @@ class Base:
     Attributes:
         batch: Newest batch of it.
         shipped: Version of the shipped knowledge in it; empty if none.
-        place: Where an earlier program took it from, if not from what it shipped; else empty.
     """
 
     batch: int
     shipped: str
-    place: str = ""
 
     @classmethod
-    def read(cls, layout: WorkspaceFiles) -> Self | None:
-        """Read the base of a workspace; None where an earlier program made it, or it has none.
+    def read(cls, layout: WorkspaceFiles) -> Self:
+        """Read the base of a workspace.
 
         Raises:
-            WorkspaceError: The description is damaged.
+            WorkspaceError: The description is missing or damaged.
         """
         path = layout.base / _DESCRIPTION
         try:
             raw = load_json(path.read_text(encoding="utf-8"))
             made, digest = cls(**{name: raw[name] for name in cls.__dataclass_fields__}), digest_of(raw)
-        except FileNotFoundError:
-            return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise WorkspaceError(f"{path} is damaged: {error}", hint="restore the workspace") from None
-        if not made.place and raw.get(DIGEST, digest) != digest:  # earlier programs wrote none, or another
+        if raw.get(DIGEST) != digest:
             raise WorkspaceError(f"{path} is not what was written", hint="restore the workspace")
         return made
 
@@ -64,9 +61,10 @@ class Base:
             WorkspaceError: The graph is damaged.
             OSError: It cannot be written.
         """
+        shutil.rmtree(layout.base, ignore_errors=True)  # of a creation that was cut off
         folder = newest(layout.graph)
         if folder is None:
-            return
+            raise WorkspaceError(f"{layout.graph} is empty", hint="make the workspace again")
         with OxigraphStore(folder, read_only=True) as graph:
             share(folder, layout.base / _GRAPH)
             content = asdict(cls(batch=newest_batch(graph), shipped=shipped))

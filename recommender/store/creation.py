@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -73,8 +72,7 @@ def create(
                 paths = [files.enter_context(as_file(data.resource(name))) for name in shipped.case_files()]
                 # in one batch on any machine, so that the same knowledge has the same version everywhere
                 writing.ingest(paths, batch_s=math.inf)
-    if with_shipped:
-        _keep_shipped_base(layout)
+    Base.keep(layout, shipped.version() if with_shipped else "")
     layout.create(_manifest(cache, model, clock, with_shipped=with_shipped))
 
 
@@ -102,7 +100,7 @@ def _create_from_ready_made(
             if not _has_vectors(draft, model):
                 with editor(draft, cache, model, clock, command="create"):
                     pass  # entering it makes the vectors
-            _keep_shipped_base(draft)
+            Base.keep(draft, shipped.version())
             draft.create(_manifest(cache, model, clock, with_shipped=True))
             draft.root.chmod(root.stat().st_mode & 0o777)
             layout.graph.rmdir()
@@ -123,12 +121,6 @@ def _manifest(
         PINNED: None if model is None else OnnxTextEncoder(cache, model).digests,
         "shipped": shipped.version() if with_shipped else None,
     }
-
-
-def _keep_shipped_base(layout: WorkspaceFiles) -> None:
-    if Base.read(layout) is None:
-        shutil.rmtree(layout.base, ignore_errors=True)  # of a creation that was cut off
-        Base.keep(layout, shipped.version())
 
 
 def editor(

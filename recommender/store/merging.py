@@ -43,7 +43,7 @@ from kg.triples.snapshots import open_newest
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import NAMESPACE
 from recommender.files import WorkspaceFiles
-from recommender.store.base import Base, open_base_graph
+from recommender.store.base import open_base_graph
 from recommender.store.upkeep.backup import unpack_backup
 from recommender.store.writing.writer import BATCH_ROWS, Additions
 
@@ -257,8 +257,7 @@ def _knowledge(
             conflicts.append(
                 Conflict(about=about, ours=_differing(described, nouns), theirs=_differing(nouns, described))
             )
-    base = Base.read(files)
-    if base is None or base.place or not missing:
+    if not missing:
         return missing, conflicts
     with open_base_graph(files) as shipped:
 

@@ -185,16 +185,6 @@ class UpkeepDesk(Desk):
         return restore(WorkspaceFiles(path), file)
 
     @staticmethod
-    def upgrade(path: Path, *, cache: Path) -> bool:
-        """Carry a workspace of the form before over; see ``recommender.store.upkeep.mending``."""
-        from recommender.store.upkeep.mending import upgrade
-
-        is_carried_over = upgrade(WorkspaceFiles(path))
-        with creation.editor_at(path, cache, _now, command="workspace upgrade"):
-            pass  # makes the vectors where there are none
-        return is_carried_over
-
-    @staticmethod
     def renew(path: Path, *, cache: Path, with_text: bool = False) -> RenewalResult:
         """Put a workspace on the knowledge that ships now; see ``recommender.store.renewal.renewal``.
 

@@ -11,18 +11,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
 from kg.errors import WorkspaceError
 from kg.lock import WriterLock
-from kg.nouns.provenance import Batch
 from kg.rows.trials_file import copy_database
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import all_of
-from kg.triples.snapshots import newest_number, open_newest, publish
+from kg.triples.snapshots import newest_number, publish
 from recommender.files import WorkspaceFiles
 from recommender.store import creation
 from recommender.store.base import Base
@@ -53,20 +51,14 @@ def renew(
         anyhow: Renew it although it has that knowledge.
 
     Raises:
-        WorkspaceError: Another process is writing, the folder above cannot be written to, or the workspace
-            was made above another one; nothing was changed.
+        WorkspaceError: Another process is writing, or the folder above cannot be written to; nothing was
+            changed.
     """
     manifest = layout.read(for_writing=True)
     with creation.editor(layout, cache, creation.text_model(manifest), clock, command="workspace renew"):
         pass  # what a crash left is swept, and readers see what was acknowledged
-    before = Base.read(layout)
-    if before is not None and before.place:
-        raise WorkspaceError(
-            f"{layout.root} was made above {before.place}, which is no longer done",
-            hint=f"tunegraph --workspace NEW workspace merge {layout.root} takes cases and knowledge over",
-        )
-    then = before or _guessed(layout, manifest)
-    if before is not None and then.shipped == version and not anyhow:
+    then = Base.read(layout)
+    if then.shipped == version and not anyhow:
         return RenewalResult(base=then, is_new=False)
     root = layout.root.resolve()
     with ExitStack() as stack:
@@ -84,7 +76,7 @@ def renew(
             with OxigraphStore(draft.live) as graph:
                 publish(graph, draft.graph, after=newest_number(layout.graph))
             draft.write({**draft.read(), "created": manifest.get("created")})
-            result = replay(layout, draft, then, cache, keeps_graph=before is not None)
+            result = replay(layout, draft, then, cache)
             _carry_files(layout, draft)
             draft.root.chmod(root.stat().st_mode & 0o777)
         except OSError as error:
@@ -96,22 +88,6 @@ def renew(
     if aside is not None:
         shutil.rmtree(aside, ignore_errors=True)
     return result
-
-
-def _guessed(layout: WorkspaceFiles, manifest: Mapping[str, object]) -> Base:
-    """The first state of a workspace of an earlier program: the batches up to the time when it was made.
-
-    Raises:
-        WorkspaceError: The manifest does not say when that was.
-    """
-    try:
-        made = datetime.fromisoformat(str(manifest["created"]))  # cut: in doubt a batch is own
-    except (KeyError, ValueError):
-        raise WorkspaceError(f"{layout.manifest} does not say when the workspace was made") from None
-    shipped = str(manifest.get("shipped") or "")
-    with open_newest(layout.graph) as graph:
-        numbers = [item.number for item in all_of(graph, Batch) if item.time <= made] if shipped else []
-    return Base(batch=max(numbers, default=0), shipped=shipped)
 
 
 def _carry_files(layout: WorkspaceFiles, draft: WorkspaceFiles) -> None:

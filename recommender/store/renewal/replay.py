@@ -36,12 +36,6 @@ if TYPE_CHECKING:
     from recommender.store.writing.writer import Writer
 
 
-NOT_RECORDED = (
-    "the workspace did not record what it began with: what ships now holds as it ships, and what does not "
-    "ship was kept"
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalResult:
     """Result of a renewal.
@@ -54,7 +48,6 @@ class RenewalResult:
         changed: Names of the nodes that ship otherwise than before.
         conflicts: The first hundred things that both say differently; ours stays.
         conflict_count: How many there are.
-        notes: Anything else to know.
     """
 
     base: Base
@@ -64,7 +57,6 @@ class RenewalResult:
     changed: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     conflict_count: int = 0
-    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the content as JSON-ready values."""
@@ -80,13 +72,10 @@ class RenewalResult:
             "changed": list(self.changed),
             "conflicts": [item.to_json() for item in self.conflicts],
             "conflict_count": self.conflict_count,
-            "notes": list(self.notes),
         }
 
 
-def replay(
-    layout: WorkspaceFiles, draft: WorkspaceFiles, then: Base, cache: Path, *, keeps_graph: bool
-) -> RenewalResult:
+def replay(layout: WorkspaceFiles, draft: WorkspaceFiles, then: Base, cache: Path) -> RenewalResult:
     """Put the own records of a workspace on a draft of what ships now.
 
     Args:
@@ -94,33 +83,28 @@ def replay(
         draft: A workspace of what ships now.
         then: The base that the workspace rests on so far.
         cache: The user's cache directory.
-        keeps_graph: Whether the workspace has kept the graph of that base.
 
     Raises:
         WorkspaceError: One of them is damaged, or the draft cannot be written.
     """
     base = Base.read(draft)
-    if base is None:
-        raise AssertionError("a new workspace keeps its base")
     clock = _RecordedClock(datetime.now(UTC))
     with ExitStack() as stack:
         graph = stack.enter_context(open_newest(layout.graph))
         newest = newest_batch(graph)
         trials = stack.enter_context(TrialStore(layout.trials, read_only=True, acknowledged=newest))
         fresh = stack.enter_context(open_base_graph(draft))
-        was = stack.enter_context(open_base_graph(layout)) if keeps_graph else None
-        newer = described_knowledge(fresh)
-        older = None if was is None else described_knowledge(was)
+        was = stack.enter_context(open_base_graph(layout))
+        older, newer = described_knowledge(was), described_knowledge(fresh)
         layer = knowledge_layer(described_knowledge(graph), older, newer)
-        changed = [] if older is None else changed_nodes(older, newer)
+        changed = changed_nodes(older, newer)
         rows = compare(draft.trials, layout.trials, acknowledged=(base.batch, newest), since=then.batch)
         own = OwnRecords(graph=graph, trials=trials, after=then.batch, base=was)
         model = creation.text_model(draft.read())
         writer = stack.enter_context(creation.writer(draft, cache, model, clock, command="workspace renew"))
         added = _write(own, layer, writer, clock)
         if own.has_foreign_effects or layer.nodes:  # cases leave nothing behind
-            rest = left_over(graph, fresh if was is None else was, writer.graph)
-            writer.change_knowledge((), rest)
+            writer.change_knowledge((), left_over(graph, was, writer.graph))
         _carry_learned(layout, draft, then, (newest, writer.batch))
     conflicts = [
         Conflict(about=item.about, ours=_brief(item.come), theirs=_brief(item.gone))
@@ -135,7 +119,6 @@ def replay(
         changed=tuple(node.value.removeprefix(NAMESPACE) for node in changed),
         conflicts=tuple(conflicts[:LISTED]),
         conflict_count=len(layer.conflicts) + rows.contradiction_count,
-        notes=() if keeps_graph else (NOT_RECORDED,),
     )
 
 
@@ -226,13 +209,13 @@ class OwnRecords:
         graph: Its graph.
         trials: Its rows.
         after: Newest batch of the base.
-        base: Graph of the base; None where an earlier program did not keep it.
+        base: Graph of the base.
     """
 
     graph: GraphStore
     trials: TrialStore
     after: int
-    base: GraphStore | None
+    base: GraphStore
 
     def batches(self) -> Iterator[OwnBatch]:
         """Yield the batches that brought cases, or took in files whole, oldest first."""
@@ -249,9 +232,7 @@ class OwnRecords:
     def outcomes(self) -> list[Outcome]:
         """The outcomes that the base did not have."""
         return [
-            item
-            for item in all_of(self.graph, Outcome)
-            if self.base is None or not any(self.base.triples(outcome_iri(item.id)))
+            item for item in all_of(self.graph, Outcome) if not any(self.base.triples(outcome_iri(item.id)))
         ]
 
     def trusts(self) -> dict[str, Trust]:

@@ -233,9 +233,9 @@ def saved_faults(layout: WorkspaceFiles) -> list[str]:
         except InputError as error:
             faults.append(f"{error}; {error.hint}")
     try:
-        if Base.read(layout) is not None:
-            with open_base_graph(layout) as graph:
-                graph.dump(BytesIO(), FORMATS["ntriples"])  # its blocks have checksums
+        Base.read(layout)
+        with open_base_graph(layout) as graph:
+            graph.dump(BytesIO(), FORMATS["ntriples"])  # its blocks have checksums
     except (OSError, RuntimeError, WorkspaceError) as error:
         faults.append(f"{layout.base}: {error}")
     return faults

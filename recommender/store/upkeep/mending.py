@@ -1,4 +1,4 @@
-"""Damaged parts of a workspace made again, and one of the form before carried over; the rest is said.
+"""Damaged parts of a workspace made again; the rest is said.
 
 The graph is made from the batches, the vectors from the problems, and the indexes of the rows from the rows.
 What is replaced of the graph is renamed, never deleted.
@@ -6,22 +6,16 @@ What is replaced of the graph is renamed, never deleted.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 
 from embeddings.text_encoder import OnnxTextEncoder
 from embeddings.vector_table import forget
 from kg.errors import WorkspaceError
 from kg.lock import WriterLock
-from kg.rows.batches import carry_over, is_carried_over
 from kg.rows.copies import mark_copied_devices
 from kg.rows.trials import TrialStore
-from kg.triples.exchange import FORMATS
-from kg.triples.finders import batch_records
-from kg.triples.oxigraph_store import OxigraphStore
-from recommender.files import FORMAT, OLD_FORMAT, PINNED, WorkspaceFiles
+from recommender.files import PINNED, WorkspaceFiles
 from recommender.store.graph_cache import make_graph
 from recommender.store.upkeep.checkup import (
     RESTORE,
@@ -105,39 +99,3 @@ def _pin_text_model(layout: WorkspaceFiles, cache: Path) -> Iterator[str]:
 def _forget_vectors(layout: WorkspaceFiles) -> None:
     with TrialStore(layout.trials) as trials:
         forget(trials.file)
-
-
-_MARK = "acknowledged"
-"""Key that only the manifest of the previous form has."""
-
-_OBSOLETE = ("vectors.log", "imports")
-
-
-def upgrade(layout: WorkspaceFiles) -> bool:
-    """Carry a workspace over; return False where it has the form of today.
-
-    Rows and statements change in one step, the manifest in another; between the two the workspace is refused
-    by every other command, and this one goes on where it ended. The next writer makes the vectors.
-
-    Args:
-        layout: The workspace.
-
-    Raises:
-        WorkspaceError: It is damaged, or of another form, or another process is writing.
-    """
-    if layout.form() == FORMAT:
-        layout.read()
-        return False
-    manifest = layout.read(form=OLD_FORMAT)
-    with WriterLock(layout.lock, command="tunegraph workspace upgrade"):
-        if not is_carried_over(layout.trials):
-            with OxigraphStore(layout.live) as graph:
-                lines = BytesIO()
-                graph.dump(lines, FORMATS["ntriples"])
-                carry_over(layout.trials, batch_records(graph), lines.getvalue())
-        for name in _OBSOLETE:
-            path = layout.root / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-        manifest.pop(_MARK, None)
-        layout.write({**manifest, "format": FORMAT})
-    return True

@@ -180,10 +180,7 @@ def import_to_undo(file: TrialsFile, graph: GraphStore, number: int) -> list[Tri
         raise InputError(f"the import of batch {number} was taken back already")
     change, node = change_of(file, number), batch_iri(number)
     if change is None:
-        raise InputError(
-            f"what batch {number} brought is not known",
-            hint="it came before this workspace was carried over to its form of today",
-        )
+        raise InputError(f"what batch {number} brought is not known")
     added = read_lines(BytesIO(change.added))
     removed = {triple for triple in added if triple.subject != node}  # that it was there stays said
     for triple in removed:

@@ -1,8 +1,6 @@
 """Batches: what each brought stands beside its rows, and any change of it shows."""
 
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,6 @@ from kg.rows import batches
 from kg.rows.batches import GraphChange
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
-from kg.rows.trials_file import APPLICATION, VERSION
-from kg.triples.finders import BatchRecord
 from tests.samples.problems import make_problem
 
 PROBLEM = make_problem("copy", "ascend-910b1", kind="operator")
@@ -108,33 +104,3 @@ def test_a_level_of_trust_is_part_of_its_batch(store: TrialStore) -> None:
     after = batches.digest_of(store.file, 2, [1])
     assert after != before
     assert after == batches.digests(store.file)[2]
-
-
-@pytest.mark.parametrize(
-    ("application", "version", "is_ours"),
-    [(APPLICATION, VERSION, True), (APPLICATION, 2, False), (APPLICATION, 9, None), (7, VERSION, None)],
-)
-def test_a_file_is_of_today_or_of_the_form_before_or_refused(
-    tmp_path: Path, application: int, version: int, is_ours: bool | None
-) -> None:
-    path = tmp_path / "t.sqlite3"
-    with closing(sqlite3.connect(path)) as file:
-        file.execute(f"PRAGMA application_id = {application}")
-        file.execute(f"PRAGMA user_version = {version}")
-    if is_ours is None:
-        with pytest.raises(WorkspaceError, match=f"has format {version}"):
-            batches.is_carried_over(path)
-    else:
-        assert batches.is_carried_over(path) is is_ours
-
-
-def test_rows_that_the_graph_does_not_acknowledge_are_not_carried_over(tmp_path: Path) -> None:
-    path = tmp_path / "t.sqlite3"
-    with TrialStore(path) as store:
-        store.add(1, PROBLEM, [trial(1), trial(2)])
-        for table in ("statements", "encoders", "vectors"):
-            store.file.write(f"DROP TABLE {table}")
-    before = path.read_bytes()
-    with pytest.raises(WorkspaceError, match="acknowledges 5 rows of batch 1, not 2"):
-        batches.carry_over(path, {1: BatchRecord(rows=5)}, b"")
-    assert path.read_bytes() == before

@@ -31,8 +31,3 @@ def test_what_was_changed_here_stays_and_a_conflict_is_what_the_base_changed_oth
         Triple(NODES[place], SAYS, Literal(text)) for place, text in ((0, "theirs"), (1, "old"))
     }
     assert len(layer.conflicts) == 1
-
-
-def test_without_the_base_what_the_new_one_does_not_describe_is_above_it_and_nothing_conflicts() -> None:
-    layer = knowledge_layer(HERE, None, FRESH)
-    assert (layer.nodes, layer.removed, layer.conflicts) == (("strategy/new",), (), ())
