@@ -21,8 +21,8 @@ from benchmarks.kinds.command_line import CommandLine
 from cli.options import command_text
 from cli.text.language import use_language
 from recommender.workspace.workspace import Workspace
+from tests.forker import Forker
 from tests.samples.toy_cases import case_line
-from tools.recording.forker import Forker
 
 QUESTIONS = frozenset(
     {

@@ -1,6 +1,6 @@
 """Run command lines of the project, each in a fork of this process, which has imported ``cli.main`` before.
 
-    PYTHONPATH=TREE python -P tools/recording/fork_commands.py < requests
+    PYTHONPATH=TREE python -P tests/fork_commands.py < requests
 
 A request is a line of JSON: arguments, folder, the files for stdin, stdout and stderr, and the environment
 where it is not this process's. The answer is a line of JSON on stdout: the exit code, or how else it ended,

@@ -34,7 +34,7 @@ class Forker:
         """Run a command line: its ``code``, or how else it ended, and the processor time ``cpu_s``.
 
         Args:
-            request: As :mod:`tools.recording.fork_commands` reads it.
+            request: As ``fork_commands`` reads it.
         """
         line = ""
         if self._process.stdin is not None and self._process.stdout is not None:
