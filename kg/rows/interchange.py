@@ -21,7 +21,6 @@ from kg.nouns.outcomes import Outcome
 from kg.nouns.values import digest
 from kg.rows.gains import GainContexts, gains, gains_with_sources
 from kg.triples import iris, nodes
-from kg.triples.exchange import spelt_anew
 from kg.triples.serialisation import all_of
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import HEADER, NAMESPACE, RDF_TYPE, TG, Shared
@@ -59,7 +58,7 @@ def interchange(graph: GraphStore, trials: TrialStore) -> Iterator[Triple]:
             continue
         about = names.get(subject) or effects.get(subject) or subject  # type: ignore[arg-type]
         what = names.get(value) or effects.get(value) or value  # type: ignore[arg-type]
-        yield spelt_anew(Triple(about, predicate, what))
+        yield Triple(about, predicate, what)
         if predicate == TG.BATCH_OF:
             yield Triple(about, Shared.GENERATED_BY, what)
     yield from _evidence(graph, trials)

@@ -109,7 +109,7 @@ def _accepted(stream: IO[bytes], form: RdfFormat, *, batches: bool) -> Iterator[
         triple = quad.triple
         if isinstance(triple.subject, BlankNode) or isinstance(triple.object, BlankNode):
             raise InputError(f"{triple} has a blank node", hint="every node needs an IRI")
-        triple = spelt_anew(triple)
+        triple = typed_text(triple)
         if batches:
             yield triple
         elif triple.subject == GRAPH:
@@ -118,14 +118,9 @@ def _accepted(stream: IO[bytes], form: RdfFormat, *, batches: bool) -> Iterator[
             yield triple
 
 
-def spelt_anew(triple: Triple) -> Triple:
-    """A triple as it is spelt today.
-
-    Addresses, definitions and Chinese names were once plain texts, and outcomes derived from their source.
-    """
+def typed_text(triple: Triple) -> Triple:
+    """A triple with the datatype or language that its text has here, where people write a plain one."""
     term = triple.object
-    if triple.predicate == Shared.DERIVED_FROM and str(triple.subject).startswith(_OUTCOME):
-        return Triple(triple.subject, Shared.SOURCE, term)
     if not isinstance(term, Literal) or term.datatype != XSD_STRING:
         return triple
     if triple.predicate == TG.URL:
@@ -135,7 +130,6 @@ def spelt_anew(triple: Triple) -> Triple:
     return Triple(triple.subject, triple.predicate, term)
 
 
-_OUTCOME = f"<{NAMESPACE}outcome/"
 _OF_LANGUAGES = {Shared.DEFINITION: "en", Shared.ALT_LABEL: None}
 """Predicates of texts in a language, and the tag of a text without Chinese characters."""
 

@@ -38,10 +38,9 @@ _DERIVED = frozenset(
         Shared.IN_SCHEME,
         Shared.CLOSE_MATCH,
         Shared.SEE_ALSO,
-        Shared.LICENCE,
     }
 )
-"""Said of a noun and not read back, or spelt otherwise in older exports; made anew for what is taken in."""
+"""Said of a noun and not read back; made anew for what is taken in."""
 
 _STATEMENT = f"{NAMESPACE}statement/"
 
@@ -108,10 +107,7 @@ def check_import(base: GraphStore, incoming: OxigraphStore) -> CheckedImport:
             nouns.append(noun)
             said.extend(triples)
     added = dict.fromkeys(said.triples())
-    renamed = _renamed(incoming, said)
     for triple in incoming.triples():
-        if triple.subject in renamed or triple.object in renamed:
-            continue
         term = _LINKS.get(triple.predicate)
         is_link = term is not None and _is_a(union, triple.object, term)
         if triple in added or is_link or _is_foreign(triple):
@@ -137,25 +133,6 @@ def _touched(incoming: OxigraphStore, union: UnionStore) -> set[NamedNode]:
             owners = (triple.subject for triple in union.triples(None, None, node))
             waiting += [owner for owner in owners if isinstance(owner, NamedNode)]
     return touched
-
-
-def _renamed(incoming: OxigraphStore, said: OxigraphStore) -> set[Subject | Term]:
-    """Return the statements of a document that are said under another name today.
-
-    A statement is named by all that is said of it; older programs gave some another unit, so another name.
-    """
-    today = _contents(said)
-    spelt = set(today.values())
-    return {node for node, content in _contents(incoming).items() if node not in today and content in spelt}
-
-
-def _contents(store: OxigraphStore) -> dict[Subject | Term, frozenset[tuple[NamedNode, Term]]]:
-    """Return the content of each statement, without what follows from the rest."""
-    found: dict[Subject | Term, set[tuple[NamedNode, Term]]] = {}
-    for triple in store.triples():
-        if _value(triple.subject).startswith(_STATEMENT) and triple.predicate not in _DERIVED:
-            found.setdefault(triple.subject, set()).add((triple.predicate, triple.object))
-    return {node: frozenset(content) for node, content in found.items()}
 
 
 def _tables_of(store: GraphStore, node: NamedNode) -> list[Any]:

@@ -62,7 +62,7 @@ LICENCES: Final = frozenset(
 """Licences that have a page at SPDX under their name; the terms of others are kept as text."""
 
 VERSION: Final = 2
-"""Version of the vocabulary; exports of older ones are read, of newer ones refused."""
+"""Version of the vocabulary; exports of newer ones are refused."""
 GRAPH: Final = NamedNode(NAMESPACE + "graph")
 VERSION_INFO: Final = _term("owl:versionInfo")
 HEADER: Final = (

@@ -101,9 +101,9 @@ class _LicenceField(LiteralField):
             draft.add(Shared.RIGHTS, Literal(value))
 
     def read(self, node: Node) -> object:
-        """Return the licence; before version 2 it was a text under the same predicate."""
+        """Return the licence."""
         pages = [iri.value.removeprefix(names.SPDX) for iri in node.nodes(self.predicate)]
-        texts = [term.value for term in (*node.literals(Shared.RIGHTS), *node.literals(self.predicate))]
+        texts = [term.value for term in node.literals(Shared.RIGHTS)]
         return next(iter([*pages, *texts]), MISSING)
 
 

@@ -21,7 +21,6 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import catalogue, query_named, text_of
 from kg.triples.serialisation import all_of
 from kg.triples.validation import validate
-from kg.triples.vocabulary import NAMESPACE
 from recommender.store.ingestion import Options
 from recommender.workspace.workspace import Workspace
 
@@ -226,30 +225,6 @@ def test_other_gains_of_one_effect_are_for_a_merge(workspace: Callable[..., Path
     ):
         editor.import_graph(tmp_path / "one.nq")
     assert "workspace merge" in refused.value.hint
-
-
-def test_an_export_of_an_older_version_is_read(workspace: Callable[..., Path], tmp_path: Path) -> None:
-    """Before version 2 effects had their sums on themselves, batches numbers, and all texts were plain."""
-    one = workspace("one", 1, row("a", 8, 0.5))
-    old = tmp_path / "old.nt"
-    with opened(one) as workspace_:
-        text = "".join(f"{triple} .\n" for triple in workspace_.graph.triples())
-    for today, before in (
-        ("<https://spdx.org/licenses/MIT>", '"MIT"'),
-        ("^^<http://www.w3.org/2001/XMLSchema#anyURI>", ""),
-        ('"The first of Acme."@en', '"The first of Acme."'),
-        ('"一号"@zh', '"一号"'),
-    ):
-        assert today in text
-        text = text.replace(today, before)
-    [unit] = [line for line in text.splitlines(keepends=True) if "unit/BYTE>" in line]
-    text = text.replace(unit, "").replace(unit.split()[0], f"<{NAMESPACE}statement/0>")
-    old.write_text(text)
-    assert "lastEvidence" in old.read_text()
-    same, empty = workspace("same", 2, row("a", 8, 0.5)), workspace("empty", 3)
-    for path, brings in ((same, False), (empty, True)):
-        with Workspace.editor(path, cache=tmp_path / "cache") as editor:
-            assert (editor.import_graph(old) > 0) is brings
 
 
 def test_an_export_of_a_newer_version_is_refused(workspace: Callable[..., Path], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Leve
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
 from kg.triples import vocabulary as names
-from kg.triples.exchange import FORMATS, SUFFIXES, export_triples, format_named, import_graph, spelt_anew
+from kg.triples.exchange import FORMATS, SUFFIXES, export_triples, format_named, import_graph, typed_text
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
@@ -161,10 +161,8 @@ def test_a_format_is_known_by_name_and_by_file_name() -> None:
     assert "turtle" in caught.value.hint
 
 
-def test_older_spellings_become_todays() -> None:
-    tested, source, device = (
-        NamedNode(f"{NAMESPACE}{name}") for name in ("outcome/a", "source/b", "hardware/c")
-    )
+def test_plain_texts_get_their_datatype_or_language() -> None:
+    source, device = (NamedNode(f"{NAMESPACE}{name}") for name in ("source/b", "hardware/c"))
     for triple, today in (
         (
             Triple(source, TG.URL, Literal("https://acme.example")),
@@ -182,8 +180,7 @@ def test_older_spellings_become_todays() -> None:
             Triple(device, Shared.ALT_LABEL, Literal("910B")),
             Triple(device, Shared.ALT_LABEL, Literal("910B")),
         ),
-        (Triple(tested, Shared.DERIVED_FROM, source), Triple(tested, Shared.SOURCE, source)),
         (Triple(device, Shared.DERIVED_FROM, source), Triple(device, Shared.DERIVED_FROM, source)),
     ):
-        assert spelt_anew(triple) == today
-        assert spelt_anew(today) == today
+        assert typed_text(triple) == today
+        assert typed_text(today) == today
