@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.question import Question
     from recommender.cost_model.step_runs import StepRun
-    from recommender.store.renewal.replay import RenewalResult
+    from recommender.store.renewal import RenewalResult
     from recommender.store.upkeep.backup import Backup
 
 
@@ -186,7 +186,7 @@ class UpkeepDesk(Desk):
 
     @staticmethod
     def renew(path: Path, *, cache: Path, with_text: bool = False) -> RenewalResult:
-        """Put a workspace on the knowledge that ships now; see ``recommender.store.renewal.renewal``.
+        """Put a workspace on the knowledge that ships now; see ``recommender.store.renewal``.
 
         Args:
             path: The workspace.
@@ -196,7 +196,7 @@ class UpkeepDesk(Desk):
         from embeddings.text_encoder import INSTALL_HINT
         from recommender.store import shipped_knowledge
         from recommender.store.encoding import default_model
-        from recommender.store.renewal.renewal import renew
+        from recommender.store.renewal import renew
 
         layout = WorkspaceFiles(path)
         had = creation.text_model(layout.read())

@@ -114,7 +114,7 @@ def _renew(place: Path, path: Path) -> None:
     """Put a workspace on another, as if that were what ships now."""
     from recommender.files import WorkspaceFiles
     from recommender.store.base import Base
-    from recommender.store.renewal.renewal import renew
+    from recommender.store.renewal import renew
 
     def make(draft: WorkspaceFiles) -> None:
         shutil.copytree(place / "other", draft.root)

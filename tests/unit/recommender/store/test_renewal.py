@@ -20,8 +20,7 @@ from kg.triples.snapshots import newest_number
 from recommender.files import WorkspaceFiles
 from recommender.store.base import Base
 from recommender.store.ingestion import Options
-from recommender.store.renewal.renewal import renew
-from recommender.store.renewal.replay import RenewalResult
+from recommender.store.renewal import RenewalResult, renew
 from recommender.workspace.upkeep import UpkeepDesk
 from recommender.workspace.workspace import Workspace
 from tests.samples.toy_cases import case_line

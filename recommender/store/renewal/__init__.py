@@ -1,1 +1,0 @@
-"""An older workspace put on the knowledge that ships now, with its own records above it."""
