@@ -5,6 +5,7 @@ Scripts are drawn from settings that cost and settings that do not, in any order
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,11 +107,20 @@ def test_a_script_without_costs_has_no_finding(words: list[str], many_lines: boo
     assert found(script(words, [], many_lines=many_lines)) == {}
 
 
-@settings(max_examples=4)
+def test_a_start_is_without_what_its_findings_take_back(shipped: Workspace) -> None:
+    starts_without(shipped, [*COSTLY], [*VARIABLES])
+
+
+@pytest.mark.long
+@settings(max_examples=12)
 @given(words=flags, names=variables)
-def test_a_start_is_without_what_its_findings_take_back(
+def test_no_start_has_what_its_findings_take_back(
     shipped: Workspace, words: list[str], names: list[str]
 ) -> None:
+    starts_without(shipped, words, names)
+
+
+def starts_without(shipped: Workspace, words: list[str], names: list[str]) -> None:
     running = running_settings(script(words, names, many_lines=True))
     raw = {
         "model": "qwen3-8b",

@@ -90,10 +90,17 @@ def asked(line: CommandLine, question: str, number: str) -> int:
     return result.code
 
 
-@pytest.mark.parametrize(
-    "numbers", [NUMBERS, pytest.param(MORE, marks=pytest.mark.long)], ids=["large", "more"]
-)
-@pytest.mark.parametrize("question", QUESTIONS)
+def in_turn(numbers: tuple[str, ...], each: int) -> pytest.MarkDecorator:
+    """Each question with a few of the numbers, another few for the next; with all in the long tests."""
+    few = [
+        (question, tuple(numbers[(place + more) % len(numbers)] for more in range(each)))
+        for place, question in enumerate(QUESTIONS)
+    ]
+    every = [pytest.param(question, numbers, marks=pytest.mark.long) for question in QUESTIONS]
+    return pytest.mark.parametrize(("question", "numbers"), [*few, *every])
+
+
+@in_turn((*NUMBERS, *MORE), 2)
 def test_a_number_of_any_size_is_answered_or_refused_in_time(
     line: CommandLine, question: str, numbers: tuple[str, ...]
 ) -> None:
@@ -101,9 +108,9 @@ def test_a_number_of_any_size_is_answered_or_refused_in_time(
         asked(line, question, number)
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_what_is_no_number_is_refused(line: CommandLine, question: str) -> None:
-    for number in NO_NUMBERS:
+@in_turn(NO_NUMBERS, 1)
+def test_what_is_no_number_is_refused(line: CommandLine, question: str, numbers: tuple[str, ...]) -> None:
+    for number in numbers:
         if "gpu_memory" in question and number.lower() != "nan":
             continue  # a setting that only its program reads stays as it is written
         assert asked(line, question, number) == 2, number

@@ -94,17 +94,15 @@ def one_price(workspace: Workspace, raw: dict[str, Any]) -> Answer:
 
 
 @pytest.mark.parametrize("place", range(len(MEASURED)))
-def test_measured_runs_are_seen_by_whoever_asks(measured: Workspace, shipped: Workspace, place: int) -> None:
+def test_measured_runs_are_seen_by_whoever_asks(measured: Workspace, place: int) -> None:
     answer = one_price(measured, MEASURED[place])
     assert answer.priced is not None
     assert len(answer.priced.measured.runs) == 3
     bare = price(replace(answer.priced, measured=RunCorrection()))[0]
     assert price(answer.priced)[0].throughput != bare.throughput
-    one_price(shipped, MEASURED[place])
 
 
-@pytest.mark.parametrize("model", MODELS[:2])
-@pytest.mark.parametrize("phase", ["serving", "training"])
+@pytest.mark.parametrize(("phase", "model"), [("serving", "qwen3-8b"), ("training", "llama-2-7b")])
 def test_without_runs_too(shipped: Workspace, model: str, phase: str) -> None:
     shape = CHAT if phase == "serving" else {"seq_len": 4096}
     one_price(shipped, {"model": model, "phase": phase, "hardware": "910b3", "count": 8, "shape": shape})

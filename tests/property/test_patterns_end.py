@@ -259,6 +259,7 @@ def alarm() -> Iterator[None]:
     signal.signal(signal.SIGVTALRM, before)
 
 
+@pytest.mark.long
 def test_there_are_as_many_as_there_were() -> None:
     """The search for expressions still finds them."""
     assert len(expressions()) > 700

@@ -1,6 +1,6 @@
 """Laws of plans, on the shipped knowledge: what starts and changes never say, whatever is asked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -177,20 +177,20 @@ def test_no_conflict_of_the_program_is_in_a_start_or_made_by_a_change(
         assert set(broken_conflicts(release, both)) == set(), change
 
 
-@pytest.mark.parametrize("number", range(len(QUESTIONS)))
-def test_nothing_of_another_framework_is_set(
-    shipped: Workspace, answer: Callable[[int], Answer], number: int
-) -> None:
-    plan = plan_of(answer(number))
-    [framework] = [one for one in all_of(shipped.graph, Framework) if one.id == plan.start.framework]
-    sources = {one.source.url for one in all_of(shipped.graph, Recipe) if one.framework == framework.id}
-    for item in plan.start.settings:
+@pytest.fixture(scope="module")
+def sources(shipped: Workspace) -> Mapping[str, set[str]]:
+    """The pages of the recipes of each framework."""
+    found: dict[str, set[str]] = {one.id: set() for one in all_of(shipped.graph, Framework)}
+    for one in all_of(shipped.graph, Recipe):
+        found[one.framework].add(one.source.url)
+    return found
+
+
+def test_nothing_of_another_framework_is_set(sources: Mapping[str, set[str]], plan: Plan) -> None:
+    changed = (item for change in (*plan.changes, *plan.further) for item in change.settings)
+    for item in (*plan.start.settings, *changed):
         if item.origin is Origin.RECIPE:
-            assert item.source in sources
-    for change in (*plan.changes, *plan.further):
-        for item in change.settings:
-            if item.origin is Origin.RECIPE:
-                assert item.source in sources
+            assert item.source in sources[plan.start.framework]
 
 
 def test_what_runs_now_is_in_the_start_and_is_not_advised(answer: Callable[[int], Answer]) -> None:
