@@ -25,6 +25,14 @@ def test_one_user_waits_for_no_one() -> None:
         assert found[name] == pytest.approx(0.01)
 
 
+def test_an_equal_load_is_not_replayed_again() -> None:
+    first, same, other = (replayed(load(room=room)) for room in (999.0, 999.0, 998.0))
+    assert same is first
+    assert other is not first
+    with pytest.raises(ValueError, match="read-only"):
+        first["ttft_s"][0] = 0.0
+
+
 def test_users_of_equal_requests_stay_together() -> None:
     """Five begin in one step, end in one and begin again; ten that two steps hold take turns."""
     assert replayed(load(users=5.0))["ttft_s"] == pytest.approx(0.51)
