@@ -3,11 +3,9 @@
     PYTHONPATH=TREE python -P tests/fork_commands.py < requests
 
 A request is a line of JSON: arguments, folder, the files for stdin, stdout and stderr, and the environment
-where it is not this process's. The answer is a line of JSON on stdout: the exit code, or how else it ended,
-and the processor time.
+where it is not this process's. The answer is a line of JSON on stdout: the exit code, or how else it ended.
 """
 
-import argparse
 import gc
 import importlib
 import json
@@ -27,19 +25,13 @@ WARM = ("typer", "yaml", "numpy", "faiss", "tokenizers", "pyoxigraph")
 
 def main() -> None:
     """Fork a child for each question that comes, and say how it ended; the child is the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--warm", action="store_true", help="import all modules and read large tables before")
-    is_warm = parser.parse_args().warm
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     command_line = importlib.import_module("cli.main").main
-    for name in (*WARM, *(modules_of(sys.modules["cli"].__path__[0]) if is_warm else ())):
+    for name in (*WARM, *modules_of(sys.modules["cli"].__path__[0])):
         with suppress(ImportError):
             importlib.import_module(name)
-    if is_warm:
-        _read_tables()
+    _read_tables()
     gc.freeze()
     if threading.active_count() > 1 or len(list(Path("/proc/self/task").glob("*"))) > 1:
         raise SystemExit("a library started a thread when it was imported: a fork would hang; see WARM")
@@ -53,8 +45,7 @@ def main() -> None:
             _become(request)
             command_line()  # ends the process, as it does the script
             sys.exit()
-        code, cpu_s = _end_of(child, deadline)
-        print(json.dumps({"code": code, "cpu_s": round(cpu_s, 2)}), file=answers, flush=True)
+        print(json.dumps({"code": _end_of(child, deadline)}), file=answers, flush=True)
 
 
 def modules_of(cli: str) -> list[str]:
@@ -94,19 +85,18 @@ def _become(request: dict[str, Any]) -> None:
     sys.argv = ["tunegraph", *request["arguments"]]
 
 
-def _end_of(child: int, deadline: float) -> tuple[int | str, float]:
-    """Exit code of a child, or how else it ended, and the processor time it took."""
+def _end_of(child: int, deadline: float) -> int | str:
+    """Exit code of a child, or how else it ended."""
     while True:
-        ended, status, usage = os.wait4(child, os.WNOHANG)
+        ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             code = os.waitstatus_to_exitcode(status)
-            ending = code if code >= 0 else f"killed by {signal.Signals(-code).name}"
-            return ending, usage.ru_utime + usage.ru_stime
+            return code if code >= 0 else f"killed by {signal.Signals(-code).name}"
         if time.monotonic() > deadline:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return f"still running after {TIMEOUT_S} s", 0.0
+            return f"still running after {TIMEOUT_S} s"
         time.sleep(0.005)
 
 

@@ -16,12 +16,11 @@ class Forker:
     Args:
         tree: The checkout whose command line is asked.
         environment: Of the process and, where a request names none, of the command lines.
-        is_warm: Whether all modules of the project are imported before.
     """
 
-    def __init__(self, tree: Path, environment: Mapping[str, str], *, is_warm: bool = False) -> None:
+    def __init__(self, tree: Path, environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(FORKS), *(["--warm"] if is_warm else [])],
+            [sys.executable, "-P", str(FORKS)],
             env=environment,
             cwd=tree,
             stdin=subprocess.PIPE,
@@ -31,7 +30,7 @@ class Forker:
         )
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Run a command line: its ``code``, or how else it ended, and the processor time ``cpu_s``.
+        """Run a command line: its ``code``, or how else it ended.
 
         Args:
             request: As ``fork_commands`` reads it.

@@ -106,7 +106,7 @@ def forker(clean: dict[str, str]) -> Iterator[Forker]:
     another Python start the installed script itself.
     """
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-    made = Forker(Path(cli.main.__file__).parent.parent, clean | threads, is_warm=True)
+    made = Forker(Path(cli.main.__file__).parent.parent, clean | threads)
     yield made
     made.close()
 
