@@ -138,7 +138,7 @@ def listing(experiments: Sequence[tuple[Logged, ExperimentState]]) -> None:
     output.table(("experiment", "metric", "verdict", "gain", "rounds", "scheme"), rows)
 
 
-FORMULA = (*"=+-@＝＋－＠", "\t", "\r")
+FORMULA = (*"=+-@＝＋－＠", "\t", "\r", "\n")
 """With these a spreadsheet takes a cell for a formula, which may run programs (CWE-1236)."""
 
 

@@ -225,6 +225,19 @@ def test_a_record_is_judged(run: Any, place: Path, tmp_path: Path) -> None:
     assert (other.code, "No such file" in other.fault) == (2, True)
 
 
+def test_no_sample_is_a_formula(run: Any, place: Path, tmp_path: Path) -> None:
+    path, arm, metric = tmp_path / "pairs.csv", "=cmd|' /C calc'!A0", "@SUM(A1)"
+    values = "".join(f"old,{118 + n % 4}\n{arm},{100 + n % 3}\n" for n in range(20))
+    path.write_text(f"arm,{metric}\n{values}")
+    asked = ("--metric", metric, "--better", "lower", "--treatment", arm, "--name", "cells")
+    ran = run("ab", "record", path, *asked, workspace=place)
+    assert ran.code == 0, ran.err
+    shown = list(csv.reader(io.StringIO(run("ab", "show", "cells", "--samples", workspace=place).out)))
+    assert shown[0][-1] == f"'{metric}"
+    assert len(shown) == 41
+    assert not [cell for row in shown for cell in row if cell.startswith(tuple("=+-@\t\r\n"))]
+
+
 @pytest.mark.long
 def test_the_outcome_of_a_recommendation_reaches_the_graph_once(
     run: Any, toy_path: Path, tmp_path: Path
