@@ -184,6 +184,15 @@ def test_what_cannot_be_backed_up_or_restored_is_refused_in_words(filled: Path, 
     assert (tmp_path / "there").read_text() == "mine"
 
 
+def test_a_file_that_is_no_backup_is_refused_at_any_size(tmp_path: Path) -> None:
+    (tmp_path / "hole").touch()
+    os.truncate(tmp_path / "hole", 1 << 40)
+    started = time.process_time()
+    with pytest.raises(InputError, match="is no backup"):
+        unpack_backup(tmp_path / "hole", tmp_path / "unpacked")
+    assert time.process_time() - started < 5
+
+
 @pytest.mark.parametrize(
     "change", ["vectors SET problem = 1", "trials SET value = 1", "batches SET digest = 'x'"]
 )
