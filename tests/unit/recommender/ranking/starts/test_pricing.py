@@ -1,13 +1,15 @@
 """The question that layouts are priced by."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from recommender.cost_model.assumed import USUAL_LENGTH
+from recommender.cost_model.priced_step import price
 from recommender.ranking.layout_question import LayoutQuestion
 from recommender.ranking.starts.draft import StartDraft
-from recommender.ranking.starts.pricing import layout_question
+from recommender.ranking.starts.pricing import layout_question, started_price, why_unpriced
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.starts.situations import agreed, draft, recipe, weighed
 
@@ -184,3 +186,15 @@ def test_a_trainer_of_adapters_trains_them_unless_told(shipped: Workspace) -> No
     full = asked(shipped, draft(), phase="training", software={"llama-factory": ""}, traits={"lora_rank": 0})
     assert full is not None
     assert full.question.settings["lora_rank"] == 0
+
+
+def test_a_started_question_has_a_price_and_what_cannot_be_priced_has_a_reason(shipped: Workspace) -> None:
+    made = asked(shipped, draft())
+    assert made is not None
+    priced = started_price(made.question)
+    assert priced == price(made.question)[0]
+    assert why_unpriced(made.question) == ""
+    odd = replace(made.question, settings={**made.question.settings, "precision": "no such format"})
+    assert started_price(odd) is None
+    assert "no such format" in why_unpriced(odd)
+    assert started_price(None) is None
