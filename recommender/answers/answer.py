@@ -10,6 +10,7 @@ from kg.nouns.codec import JsonNoun, in_json, plain
 from kg.nouns.entities import WorkloadKind
 from kg.nouns.gain import factor_text, rounded_factor
 from kg.nouns.situation import FactOrigin, Situation
+from kg.terms.meanings import meaning_of
 from kg.terms.purposes import plain_key
 from recommender.ranking.plan_setting import Origin
 
@@ -143,10 +144,14 @@ class Answer:
         if self.plan is None or not current:
             return ()
         known = {plain_key(name).rpartition(".")[2] for name in current}
+        shape = {fact.name.rpartition(".")[2] for fact in facts}  # lengths and counts of a script are facts
+        program = self.plan.start.framework
         return tuple(
             item.key
             for item in self.plan.start.settings
-            if item.origin is not Origin.CURRENT and plain_key(item.key).rpartition(".")[2] not in known
+            if item.origin is not Origin.CURRENT
+            and plain_key(item.key).rpartition(".")[2] not in known
+            and ((meaning := meaning_of(item.key, program)) is None or meaning.fact not in shape)
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import RECIPE
 from kg.terms.meanings import table
 from kg.terms.purposes import plain_key
@@ -56,10 +57,21 @@ def launch_words(
         told = {_TOLD[name]: item for item in settings if (name := plain_key(item.key)) in _TOLD}
         found |= {word: str(item.value) for word, item in told.items()}
         settings = [item for item in settings if plain_key(item.key) not in _TOLD]
+    settings = [*settings, *_trained_model(situation, settings)]
     if situation.current is None:
         kinds = {plain_key(item.key) for item in settings}
         found["STAGE"] = "rlhf" if "rlhf_type" in kinds else "sft"
     return list(settings), found
+
+
+def _trained_model(situation: StartSituation, settings: Sequence[PlanSetting]) -> list[PlanSetting]:
+    """The flag that names the model, where a script gives its trainer flags: else nothing is trained."""
+    flags = any(item.origin is Origin.CURRENT and item.where is SettingPlace.FLAG for item in settings)
+    keys = table("launches")["programs"].get(situation.framework.id, {}).get("model", ())
+    checkpoint = situation.problem.situation.checkpoint
+    if not (flags and keys and checkpoint) or {plain_key(item.key) for item in settings} & set(keys):
+        return []
+    return settings_by_key({f"--{keys[0]}": checkpoint}, Origin.CURRENT)
 
 
 def _of_torchtune(draft: StartDraft, *, is_alone: bool) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from cli.commands.answer_text import show_missed, show_plan
 from kg.nouns.gain import Gain
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
-from kg.nouns.situation import FactOrigin, StatedFact
+from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Value
 from recommender.answers.answer import Answer
 from recommender.ranking.change import Change, NotHere
@@ -80,6 +80,17 @@ def test_what_a_change_sets_stands_on_its_line_where_both_fit(capsys: pytest.Cap
     assert "1. 1.11x (1.00 to 1.22), published: A title: --block-size 64" in shown(
         capsys, replace(PLAN, changes=(bare,))
     )
+
+
+def test_settings_that_the_script_lacks_are_named_and_lengths_that_it_states_are_none() -> None:
+    read = {"current.template": "qwen", "shape.seq_len": 4096}
+    facts = [StatedFact(name=name, value=said, origin=FactOrigin.SCRIPT) for name, said in read.items()]
+    problem = make_problem("train", "chip", kind="training", model="m", count=2, metric="throughput")
+    told = replace(problem, situation=Situation.of(facts))
+    settings = (setting("--cutoff_len", 4096), setting("--template", "qwen"), setting("--packing"))
+    plan = Plan(start=start(*settings, framework="llama-factory"))
+    assert Answer(problem=told, version="1", recommendations=(), plan=plan).added == ("--packing",)
+    assert Answer(problem=problem, version="1", recommendations=(), plan=plan).added == ()
 
 
 def test_the_headline_holds_the_load_that_its_number_is_for(capsys: pytest.CaptureFixture[str]) -> None:

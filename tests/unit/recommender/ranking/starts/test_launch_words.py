@@ -6,9 +6,10 @@ import pytest
 
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Settings
 from recommender.ranking.paste import pasted
-from recommender.ranking.plan_setting import settings_by_key
+from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.starts.launch_words import launch_words, method_settings
 from tests.unit.recommender.ranking.starts.situations import draft, recipe, situation, weighed
 
@@ -44,6 +45,20 @@ def test_a_command_names_devices_recipe_and_file_and_takes_fields_alone() -> Non
     assert " ".join(words) == (
         "tune run --nproc_per_node 4 lora_finetune_distributed --config llama3_1/8B_lora batch_size=2"
     )
+
+
+@pytest.mark.parametrize(("program", "key"), [("llama-factory", "model_name_or_path"), ("ms-swift", "model")])
+def test_flags_of_a_trainers_script_name_the_model_that_it_trains(program: str, key: str) -> None:
+    about = situation(framework=program, phase="training", current={"template": "qwen"})
+    named = StatedFact(name="checkpoint", value="own/tuned", origin=FactOrigin.SCRIPT)
+    told = replace(about, problem=replace(about.problem, situation=Situation.of([named])))
+    flags = settings_by_key({"--template": "qwen"}, Origin.CURRENT)
+    kept, _ = launch_words(draft(about=told), flags, None)
+    assert {item.key: item.value for item in kept} == {"--template": "qwen", f"--{key}": "own/tuned"}
+    assert launch_words(draft(about=told), kept, None)[0] == kept
+    assert launch_words(draft(about=about), flags, None)[0] == flags  # nothing names it
+    own = settings_by_key({"--template": "qwen"})
+    assert launch_words(draft(about=told), own, None)[0] == own  # for a launch that names it itself
 
 
 def test_a_trainer_whose_stage_is_not_known_is_given_flags_alone() -> None:
