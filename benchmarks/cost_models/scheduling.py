@@ -51,7 +51,7 @@ def closed_form(loads: Sequence[ServingLoad], *, mixed: bool = True) -> dict[str
     if len(loads) > EACH:
         parts = [closed_form(loads[at : at + EACH], mixed=mixed) for at in range(0, len(loads), EACH)]
         return {name: np.concatenate([one[name] for one in parts]) for name in GOALS}
-    s = columns([_settings(load) | {"mixed_steps": int(mixed)} for load in loads], SERVING)
+    s = columns([_settings(load) | {"mixed_steps": int(mixed), "burst": 1} for load in loads], SERVING)
     plan = step_plan(s, Device("given", {}))
     in_step = np.array([float(load.engines) if load.lockstep else 1.0 for load in loads])
     output, extra = serving_flow(s, plan, _times(loads, s, plan), in_step)

@@ -59,6 +59,7 @@ class Scheduled:
         tokens: Of a decode step of a request.
         verified: Tokens of a decode step of a request that the engine computes.
         spread: Lengths are uniform within this share of their mean.
+        burst: Whether users of engines in step begin together; each is anywhere in an answer else.
         ahead: Whether a step is scheduled while the one before runs.
         mixed: Whether a step holds prefill and decode.
         base_s: A step, whatever it holds.
@@ -79,6 +80,7 @@ class Scheduled:
     tokens: Floats
     verified: Floats
     spread: Floats
+    burst: NDArray[np.bool_]
     ahead: NDArray[np.bool_]
     mixed: NDArray[np.bool_]
     base_s: Floats
@@ -130,6 +132,10 @@ class _Replay:
         self.most = int((self.wanted + 2 * self.warm).max()) + 1
         self.prompts, self.answers = _drawn(load, member, self.most)
         self.left = self.answers.copy()
+        phase = np.random.default_rng(3).uniform(size=(int(member.max()) + 1, self.most))[member]
+        apart = (load.in_step > 1) & ~load.burst & ~self.open
+        is_first = (np.arange(self.most) < self.users[:, None]) & apart[:, None]
+        self.left = np.where(is_first, np.ceil(self.left * phase), self.left)
         self.first, self.last = (np.full((n, self.most), np.nan) for _ in range(2))
         self.sent = _arrivals(load, member, self.most)
         self.sent[~self.open[:, None] & (np.arange(self.most) < self.users[:, None])] = 0.0

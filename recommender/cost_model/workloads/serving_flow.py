@@ -195,9 +195,7 @@ def _replays(
 
     Engines of equal requests do alike, so that one stands for all.
     """
-    is_alike = (s["request_rate"] <= 0) & (s["length_spread"] <= 0) & (s["speculative_tokens"] <= 0)
-    wide = np.minimum(np.maximum(np.round(in_step), 1.0), MOST_IN_STEP)
-    some = np.where(is_alike & (users == np.round(users)), 1.0, wide)
+    some = np.minimum(np.maximum(np.round(in_step), 1.0), MOST_IN_STEP)
     sent = np.maximum(users, 1.0) * some
     turns = np.where(s["chunk"] > 0, np.ceil(plan.fresh / plan.room), 1.0)
     turns *= users + np.maximum(users, LEAST_MEASURED)
@@ -236,6 +234,7 @@ def _with_replay(
         "tokens": plan.tokens,
         "verified": 1 + s["speculative_tokens"],
         "spread": s["length_spread"],
+        "burst": s["burst"] > 0,
         "ahead": s["async_scheduling"] > 0,
         "mixed": s["mixed_steps"] > 0,
     }

@@ -69,12 +69,13 @@ def test_the_largest_captured_step_is_rounded_down(sequences: int, drafted: int,
 @pytest.mark.parametrize(
     ("engine", "steps"),
     [
-        ("vllm", "lock-step"),
+        ("vllm", "unpadded"),
         ("vllm-ascend", "lock-step"),
         ("sglang", "unpadded"),
-        ("tensorrt-llm", "lock-step"),
+        ("tensorrt-llm", "unpadded"),
     ],
 )
 def test_engines_that_share_experts_step_together(engine: str, steps: str) -> None:
     assert engine_defaults("serving", engine, "")["engines"] == steps
     assert engine_defaults("serving", "mindie", "")["engines"] == "independent"
+    assert engine_defaults("serving", "vllm", "0.16.0")["engines"] == "lock-step"

@@ -12,7 +12,7 @@ def load(**told: Any) -> Scheduled:
     """Loads of prompts of 100 tokens and answers of ten steps; a step takes 10 ms, a token of a prompt 1 ms."""
     usual = {
         "users": 1.0, "rate": 0.0, "engines": 1.0, "in_step": 1.0, "seats": 8.0, "room": 1000.0, "cache": np.inf,
-        "fresh": 100.0, "whole": False, "steps": 10.0, "tokens": 1.0, "verified": 1.0, "spread": 0.0, "ahead": False, "mixed": True, "base_s": 0.01, "sequence_s": 0.0, "token_s": 0.001,
+        "fresh": 100.0, "whole": False, "steps": 10.0, "tokens": 1.0, "verified": 1.0, "spread": 0.0, "burst": False, "ahead": False, "mixed": True, "base_s": 0.01, "sequence_s": 0.0, "token_s": 0.001,
     }  # fmt: skip
     return Scheduled(**{name: np.array([value]) for name, value in (usual | told).items()})
 
@@ -78,11 +78,12 @@ def test_engines_that_share_a_rate_get_their_part_of_it() -> None:
 
 
 def test_engines_in_step_wait_for_the_one_that_prefills() -> None:
-    """Equal requests prefill together; where lengths differ, each engine stalls the others."""
-    equal = [replayed(load(users=4.0, in_step=wide, engines=wide)) for wide in (1.0, 4.0)]
-    assert equal[1]["pace"] == pytest.approx(equal[0]["pace"])
-    mixed = [replayed(load(users=4.0, in_step=wide, engines=wide, spread=0.8)) for wide in (1.0, 4.0)]
-    assert mixed[1]["pace"] < 0.8 * mixed[0]["pace"]
+    """Those of a burst of equal requests prefill together; where users are apart, each engine stalls the others."""
+    burst = [replayed(load(users=4.0, in_step=wide, engines=wide, burst=True)) for wide in (1.0, 4.0)]
+    assert burst[1]["pace"] == pytest.approx(burst[0]["pace"])
+    for spread in (0.0, 0.8):
+        apart = [replayed(load(users=4.0, in_step=wide, engines=wide, spread=spread)) for wide in (1.0, 4.0)]
+        assert apart[1]["pace"] < 0.8 * apart[0]["pace"]
 
 
 def test_a_full_cache_lets_fewer_run_and_takes_the_place_of_the_last() -> None:

@@ -48,12 +48,22 @@ def test_prefills_of_others_stall_what_decodes_unless_they_run_elsewhere() -> No
 
 
 def test_a_prefill_holds_up_all_engines_that_step_together() -> None:
-    """Equal requests prefill together, those that differ hold each other up, the more the more."""
-    alone, alike = (flow(batch=8, in_step=engines) for engines in (1.0, 4.0))
-    assert alike["throughput"] == pytest.approx(alone["throughput"], rel=0.1)
-    two, many = (flow(batch=8, in_step=engines, length_spread=0.8) for engines in (2.0, 32.0))
-    assert alone["tpot_s"] < two["tpot_s"] < many["tpot_s"] < 0.01 + 0.2
-    assert alone["throughput"] > two["throughput"] > many["throughput"]
+    """Users of a burst prefill together; all others hold each other up, whether their lengths differ or not."""
+    alone, burst = (flow(batch=8, in_step=engines, burst=1) for engines in (1.0, 4.0))
+    assert burst["throughput"] == pytest.approx(alone["throughput"], rel=0.1)
+    for spread in (0.0, 0.8):
+        two, many = (flow(batch=8, in_step=engines, length_spread=spread) for engines in (2.0, 32.0))
+        assert alone["tpot_s"] < two["tpot_s"] < many["tpot_s"] < 0.01 + 0.2
+        assert alone["throughput"] > two["throughput"] > many["throughput"]
+
+
+def test_drafts_shorten_answers_of_engines_in_step_as_of_one() -> None:
+    """Requests that draft meet no more prefills than those that do not."""
+    for engines in (1.0, 8.0):
+        plain, drafts = (
+            flow(batch=16, in_step=engines, speculative_tokens=drafted, acceptance=0.8) for drafted in (0, 1)
+        )
+        assert drafts["throughput"] > 1.05 * plain["throughput"]
 
 
 def test_no_more_is_answered_than_is_in_flight() -> None:
