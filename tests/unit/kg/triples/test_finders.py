@@ -9,6 +9,7 @@ from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Kind, Source
 from kg.nouns.knowledge import Assignment, Bottleneck, Cause, CauseEdge, Confidence, Model, Relation, Strategy
 from kg.nouns.outcomes import Outcome
+from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
 from kg.triples import finders
 from kg.triples.oxigraph_store import OxigraphStore
@@ -111,3 +112,15 @@ def test_a_model_is_found_by_its_name_and_none_by_another() -> None:
     assert finder.find("m-1") == model
     assert finder.find("m-1") is finder.find("m-1")
     assert finder.find("other") is finder.find(None) is finder.find("") is None
+
+
+def test_batches_say_their_rows_and_seal_in_order() -> None:
+    graph = OxigraphStore(None)
+    time = datetime(2026, 1, 1, tzinfo=UTC)
+    for number, seal in ((10, "ab12"), (2, "")):
+        graph.extend(to_triples(Batch(number=number, time=time, counts=Settings({"trials": 7}), seal=seal)))
+    graph.extend(to_triples(Batch(number=11, time=time)))
+    records = finders.batch_records(graph)
+    assert [(number, one.rows, one.seal) for number, one in records.items()] == [
+        (2, 7, ""), (10, 7, "ab12"), (11, 0, "")
+    ]  # fmt: skip
