@@ -83,7 +83,7 @@ def test_what_a_change_sets_stands_on_its_line_where_both_fit(capsys: pytest.Cap
 
 
 def test_settings_that_the_script_lacks_are_named_and_lengths_that_it_states_are_none() -> None:
-    read = {"current.template": "qwen", "shape.seq_len": 4096}
+    read: dict[str, Value] = {"current.template": "qwen", "shape.seq_len": 4096}
     facts = [StatedFact(name=name, value=said, origin=FactOrigin.SCRIPT) for name, said in read.items()]
     problem = make_problem("train", "chip", kind="training", model="m", count=2, metric="throughput")
     told = replace(problem, situation=Situation.of(facts))
