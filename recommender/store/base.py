@@ -64,7 +64,9 @@ class Base:
         shutil.rmtree(layout.base, ignore_errors=True)  # of a creation that was cut off
         folder = newest(layout.graph)
         if folder is None:
-            raise WorkspaceError(f"{layout.graph} is empty", hint="make the workspace again")
+            raise WorkspaceError(
+                f"{layout.graph} is empty", hint="restore the workspace, or make another with --workspace"
+            )
         with OxigraphStore(folder, read_only=True) as graph:
             share(folder, layout.base / _GRAPH)
             content = asdict(cls(batch=newest_batch(graph), shipped=shipped))
