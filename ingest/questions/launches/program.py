@@ -200,6 +200,8 @@ def _of_launcher_script(words: Sequence[str], at: int) -> StartedProgram | Unkno
 def _by_name(words: Sequence[str], names: Sequence[str], at: int) -> tuple[ProgramSigns | None, int]:
     """The program whose command or module begins at a word, and how many words that takes."""
     found: tuple[ProgramSigns | None, int] = None, 0
+    if "." not in words[at] and names[at] not in _first_words():
+        return found
     for signs in program_signs().values():
         for command in signs.commands:
             parts = command.split()
@@ -246,13 +248,27 @@ def _is_other(signs: ProgramSigns, given: set[str]) -> bool:
 def _by_image(words: Sequence[str]) -> StartedProgram | None:
     """The program that is the entry point of a container's image."""
     for at, word in enumerate(words):
-        for signs in program_signs().values():
-            image = word.partition("@")[0].rpartition(":")[0] or word
-            if not word.startswith("-") and any(
-                image == one or image.endswith(f"/{one}") for one in signs.images
-            ):
+        image = word.partition("@")[0].rpartition(":")[0] or word
+        for one, signs in _images().get(image.rpartition("/")[2], ()):
+            if not word.startswith("-") and f"/{image}".endswith(f"/{one}"):
                 return StartedProgram(signs=signs, words=_behind(words, at + 1))
     return None
+
+
+@cache
+def _first_words() -> frozenset[str]:
+    """The words that commands of programs begin with."""
+    return frozenset(command.split()[0] for signs in program_signs().values() for command in signs.commands)
+
+
+@cache
+def _images() -> dict[str, list[tuple[str, ProgramSigns]]]:
+    """Images of containers with their programs, by the last part of their names."""
+    found: dict[str, list[tuple[str, ProgramSigns]]] = {}
+    for signs in program_signs().values():
+        for one in signs.images:
+            found.setdefault(one.rpartition("/")[2], []).append((one, signs))
+    return found
 
 
 def _behind(words: Sequence[str], at: int) -> tuple[str, ...]:
