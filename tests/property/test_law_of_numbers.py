@@ -9,6 +9,7 @@ from typer.main import get_command
 
 from benchmarks.kinds.command_line import BUDGET_S, CommandLine
 from cli.app import app
+from tests.quiet_machine import cpu_seconds
 
 NUMBERS = ("999983", "1000000000000000000", "9" * 400)
 """More than anything is: prime, and with many divisors."""
@@ -74,7 +75,7 @@ CHOSEN = ("--current",)
 
 @pytest.fixture(scope="module")
 def line(shipped_path: Path) -> Iterator[CommandLine]:
-    with CommandLine(shipped_path, shipped_path.parent / "cache", budget_s=BUDGET_S) as opened:
+    with CommandLine(shipped_path, shipped_path.parent / "cache", budget_s=cpu_seconds(BUDGET_S)) as opened:
         yield opened
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.kinds.command_line import BUDGET_S, CommandLine
+from tests.quiet_machine import cpu_seconds
 
 SIZE = 900_000
 """Letters; a file of a launch may have a million bytes."""
@@ -66,7 +67,7 @@ QUICK = frozenset({"variables.sh", "flags.sh", "launches.sh", "here.sh"})
 
 @pytest.fixture(scope="module")
 def line(shipped_path: Path) -> Iterator[CommandLine]:
-    with CommandLine(shipped_path, shipped_path.parent / "cache", budget_s=BUDGET_S) as opened:
+    with CommandLine(shipped_path, shipped_path.parent / "cache", budget_s=cpu_seconds(BUDGET_S)) as opened:
         yield opened
 
 

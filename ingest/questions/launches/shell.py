@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 from ingest.questions.launches.arithmetic import whole_number
@@ -28,13 +29,18 @@ _MOST_FILLED = 2_000_000
 """Letters and words that variables, arrays and environments bring in a script: doubling ends here."""
 _MOST_NESTED = 20
 """Defaults in each other."""
+_KEPT = 8
+"""Scripts that are remembered: an answer reads the user's own more than once."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)
 _RUN, _QUOTED_RUN = re.compile(r"[\w./:,=+@%^~*?!\[\]-]+"), re.compile(r'[^"\\$`{]+')
 """Letters that stand for themselves, outside quotes and in double ones."""
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=")
-_ENDS = ("&&", "||", ";;", ";", "|&", "|", "&", "\n")
+_PLAIN = re.compile(_RUN.pattern + r"(?=[ \t\n])")
+"""A word of them alone."""
+_ARRAY = re.compile(r"([A-Za-z_]\w*)(\+?)=\(")
+_ENDS = re.compile(r"&&|\|\||;;|;|\|&|\||&|\n")
 _BRANCHES = frozenset({"if", "elif", "while", "until", "for", "case", "select"})
 _AROUND = frozenset({"then", "else", "do", "{", "}", "fi", "done", "esac", "!", "time"})
 _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
@@ -47,7 +53,12 @@ def read_script(text: str, environment: Mapping[str, str] | None = None) -> Scri
         text: The script.
         environment: Variables that are exported to it.
     """
-    return _Reader(_fenced(text.replace("\r\n", "\n")), environment or {}).script()
+    return _read(text, tuple((environment or {}).items()))
+
+
+@lru_cache(maxsize=_KEPT)
+def _read(text: str, environment: tuple[tuple[str, str], ...]) -> Script:
+    return _Reader(_fenced(text.replace("\r\n", "\n")), dict(environment)).script()
 
 
 def _fenced(text: str) -> str:
@@ -181,9 +192,8 @@ class _Reader:
         return words
 
     def _end(self) -> str | None:
-        if self.text[self.at] not in "&|;\n":
-            return None
-        return next((end for end in _ENDS if self.text.startswith(end, self.at)), None)
+        found = _ENDS.match(self.text, self.at)
+        return found[0] if found else None
 
     def _to_end_of_line(self) -> None:
         end = self.text.find("\n", self.at)
@@ -205,7 +215,11 @@ class _Reader:
         """One word; several where an unquoted variable or an array brings them."""
         words: list[str] = []
         piece, has_piece = "", False
-        array = re.compile(r"([A-Za-z_]\w*)(\+?)=\(").match(self.text, self.at)
+        plain = _PLAIN.match(self.text, self.at)
+        if plain and len(plain[0]) <= _MOST_LETTERS:
+            self.at = plain.end()
+            return [plain[0]]
+        array = _ARRAY.match(self.text, self.at)
         if array:
             self.at = array.end()
             values, spans = self._array()
@@ -244,9 +258,9 @@ class _Reader:
                     has_piece = True
             else:
                 run = _RUN.match(self.text, self.at)
-                plain = letter if run is None else run[0]
-                piece, has_piece = piece + plain, True
-                self.at += len(plain)
+                letters = letter if run is None else run[0]
+                piece, has_piece = piece + letters, True
+                self.at += len(letters)
             if len(piece) > _MOST_LETTERS:
                 piece = f"{UNKNOWN}a word of more than {_MOST_LETTERS} letters{UNKNOWN}"
         return [*words, piece] if has_piece else words

@@ -4,15 +4,14 @@ The rules are those of vLLM's scheduler: a step holds as many tokens as it has r
 prefill, or prefill alone where steps are not mixed; who comes as a step ends is seen by the next but one, or
 by the one after that where a step is scheduled while one runs. Where the cache is full, who began last gives
 up its place and begins again. Engines in step take as long as the slowest of them. Steps between two events
-are alike and taken together. Arrays run over engines; all configurations see the same draws.
+are alike and taken together. Arrays run over engines; all configurations see the same draws, and the figures
+of one do not depend on which others are replayed beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +36,8 @@ MOST_TURNS = 64
 """Engines that a rate is dealt to at most: the gaps of one are even then."""
 BLOCK = 16
 """Tokens of a block of the cache (vLLM): of the last one of each request half is empty in the mean."""
-KEPT = 1024
-"""Replays that are remembered, some kilobytes each: a plan takes up to fifty. A choice."""
+KEPT = 65536
+"""Configurations whose replay is remembered, half a kilobyte each. A choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,31 +87,40 @@ class Scheduled:
     token_s: Floats
 
 
-def replayed(load: Scheduled) -> Mapping[str, Floats]:
+def replayed(load: Scheduled) -> dict[str, Floats]:
     """TTFT, the time of a step of an answer after it, and requests a second of an engine.
 
-    The times are medians and percentiles, by name. Whoever asks for the price of the same configurations
-    again gets the same arrays.
+    The times are medians and percentiles, by name. A configuration that was replayed before is not again.
     """
-    columns = {field.name: getattr(load, field.name) for field in fields(Scheduled)}
-    return _figures_of(*((name, column.dtype.str, column.tobytes()) for name, column in columns.items()))
+    names = [field.name for field in fields(Scheduled)]
+    rows = np.column_stack([getattr(load, name) for name in names]).astype(np.float64)
+    known = {row.tobytes(): _replays.get(row.tobytes()) for row in rows}
+    new = {key: at for at, row in enumerate(rows) if known[key := row.tobytes()] is None}
+    if new:
+        places = np.array(list(new.values()))
+        figures = _figures_of(Scheduled(**{name: getattr(load, name)[places] for name in names}))
+        found = {key: {name: values[at] for name, values in figures.items()} for at, key in enumerate(new)}
+        if len(_replays) + len(found) > KEPT:
+            _replays.clear()
+        _replays.update(found)
+        known |= found
+    each = [known[row.tobytes()] or {} for row in rows]
+    return {name: np.array([one[name] for one in each]) for name in each[0]}
 
 
-@lru_cache(maxsize=KEPT)
-def _figures_of(*columns: tuple[str, str, bytes]) -> Mapping[str, Floats]:
-    """The figures of a load, of which each column is its name, its type and its bytes."""
-    told: dict[str, Any] = {name: np.frombuffer(content, kind) for name, kind, content in columns}
-    load = Scheduled(**told)
+_replays: dict[bytes, dict[str, float]] = {}
+"""Figures of the configurations that were replayed, by their columns."""
+
+
+def _figures_of(load: Scheduled) -> dict[str, Floats]:
+    """The figures of configurations, all of them served now."""
     wide = load.in_step.astype(np.int64)
     groups = np.cumsum(wide) - wide
     place = np.repeat(np.arange(len(wide)), wide)
     each = Scheduled(**{field.name: getattr(load, field.name)[place] for field in fields(Scheduled)})
     run = _Replay(each, np.arange(len(place)) - groups[place], groups, place)
     run.run()
-    figures = run.figures()
-    for found in figures.values():
-        found.flags.writeable = False
-    return figures
+    return run.figures()
 
 
 class _Replay:
@@ -129,17 +137,18 @@ class _Replay:
         turns = self.users * np.ceil(LEAST_MEASURED / np.maximum(self.users, 1))
         measured = np.where(self.open, np.maximum(MEASURED_AT_A_RATE / load.engines, LEAST_MEASURED), turns)
         self.wanted = self.warm + np.ceil(measured).astype(np.int64)
-        self.most = int((self.wanted + 2 * self.warm).max()) + 1
-        self.prompts, self.answers = _drawn(load, member, self.most)
+        self.sends = self._most(self.wanted + 2 * self.warm) + 1
+        self.most = int(self.sends.max())
+        self.prompts, self.answers = _drawn(load, member, self.sends)
         self.left = self.answers.copy()
-        phase = np.random.default_rng(3).uniform(size=(int(member.max()) + 1, self.most))[member]
+        phase = _draws("phase", member, self.most)
         apart = (load.in_step > 1) & ~load.burst & ~self.open
         is_first = (np.arange(self.most) < self.users[:, None]) & apart[:, None]
         self.left = np.where(is_first, np.ceil(self.left * phase), self.left)
         self.first, self.last = (np.full((n, self.most), np.nan) for _ in range(2))
-        self.sent = _arrivals(load, member, self.most)
+        self.sent = _arrivals(load, member, self.sends)
         self.sent[~self.open[:, None] & (np.arange(self.most) < self.users[:, None])] = 0.0
-        seats = int(np.minimum(load.seats, np.where(self.open, self.most - 1, self.users)).max())
+        seats = int(np.minimum(load.seats, np.where(self.open, self.sends - 1, self.users)).max())
         self.ends, self.size = np.full((n, seats), np.inf), np.zeros((n, seats))
         self.soon = np.full(n, np.inf)
         self.whose, self.begun = np.zeros((n, seats), dtype=np.int64), np.zeros(n, dtype=np.int64)
@@ -157,7 +166,7 @@ class _Replay:
         self.preempted = np.zeros(len(rows), dtype=bool)
         for _ in range(EVENTS * self.most):
             goes = self._most(self.answered < self.wanted)
-            if not np.any(goes):
+            if not goes.any():
                 break
             preempted = self._preempt() if is_tight else np.zeros(len(rows), dtype=bool)
             self.preempted = self.preempted | preempted
@@ -187,8 +196,9 @@ class _Replay:
             self._come(steps, idle)
             self._end()
             done = prefills
-            while np.any(done := done & (self.prompts[rows, self.begun] <= self.filled + LEAST_TOKENS)):
-                self._begin(np.nonzero(done)[0])
+            while done.any():
+                done = done & (self.prompts[rows, self.begun] <= self.filled + LEAST_TOKENS)
+                self._begin(done.nonzero()[0])
 
     def _alike(
         self,
@@ -252,41 +262,45 @@ class _Replay:
         if self.is_open:
             self.came = self.came.copy()
             while np.any(more := self.open & (self.sent[self.rows, self.came] <= self.now)):
-                self.came += more & (self.came < self.most - 1)
-                if np.all(self.came[more] >= self.most - 1):
+                self.came += more & (self.came < self.sends - 1)
+                if np.all(self.came[more] >= self.sends[more] - 1):
                     break
             self.before = np.where(self.open, self.came, self.before)
             self.earlier = np.where(self.open & idle, self.came, self.earlier)
 
     def _end(self) -> None:
         """Whose answer is complete sends the next request, where users wait."""
-        self.freed = np.zeros(len(self.rows))
-        some = np.nonzero(self.soon <= self.step)[0]
+        some = (self.soon <= self.step).nonzero()[0]
         if not len(some):
+            if self.freed.any():
+                self.freed = np.zeros(len(self.rows))
             return
-        which, seat = np.nonzero(self.ends[some] <= self.step[some, None])
+        which, seat = (self.ends[some] <= self.step[some, None]).nonzero()
         at = some[which]
         self.last[at, self.whose[at, seat]] = self.now[at]
         self._leave(at, seat)
         self.freed = np.bincount(at, minlength=len(self.rows)).astype(np.float64)
         self.answered = self.answered + self.freed
         waits = ~self.open[at]
-        place = np.minimum(self.came[at] + np.arange(len(at)) - np.searchsorted(at, at), self.most - 1)
+        place = np.minimum(self.came[at] + np.arange(len(at)) - np.searchsorted(at, at), self.sends[at] - 1)
         self.sent[at[waits], place[waits]] = self.now[at[waits]]
-        came = np.minimum(self.came + self.freed.astype(np.int64), self.most)
+        came = np.minimum(self.came + self.freed.astype(np.int64), self.sends)
         self.came = np.where(self.open, self.came, came)
 
     def _leave(self, at: Ints, seat: Ints) -> None:
         """Free seats; the engines are in order."""
         self.ends[at, seat] = np.inf
-        some, many = np.unique(at, return_counts=True)
+        many = np.bincount(at, minlength=len(self.rows))
+        some = many.nonzero()[0]
         self.soon[some] = self.ends[some].min(axis=1)
-        np.subtract.at(self.held, at, self.size[at, seat])
-        self.running[some] -= many
+        self.held = self.held - np.bincount(at, self.size[at, seat], len(self.rows))
+        self.running = self.running - many
         self.free[at, self.running[at] + np.arange(len(at)) - np.searchsorted(at, at)] = seat
 
     def _begin(self, at: Ints) -> None:
         """A prompt is prefilled: the first token is there."""
+        if not len(at):
+            return
         seat, mine = self.free[at, self.running[at]], self.begun[at]
         start = np.where(mine > 0, self.prompts[at, mine - 1], 0.0)
         self.ends[at, seat], self.whose[at, seat] = self.step[at] + self.left[at, mine], mine
@@ -301,7 +315,7 @@ class _Replay:
     def _taken(self, open_: Ints, running: Ints, space: Floats | float) -> Floats:
         """Tokens of prompts that the next step prefills: of so many requests, as far as it has room."""
         asked, prompts, filled = self.asked, self.prompts, self.filled
-        most = prompts.shape[1] - 1
+        most = self.sends
         left = np.where(asked.mixed, asked.room - running * asked.verified, asked.room)
         till = np.minimum(self.begun + open_, most)
         if np.any(asked.whole):  # the first of them at least: such a step has room for the longest prompt
@@ -318,7 +332,7 @@ class _Replay:
         """The time of the next request; infinite where users wait."""
         if not self.is_open:
             return np.full(len(self.rows), np.inf)
-        comes = self.sent[self.rows, np.minimum(self.came, self.most - 1)]
+        comes = self.sent[self.rows, np.minimum(self.came, self.sends - 1)]
         return -self._most(np.where(self.open & np.isfinite(comes), -comes, -np.inf))
 
     def _most(self, values: NDArray[Number]) -> NDArray[Number]:
@@ -359,27 +373,36 @@ class _Replay:
         return found
 
 
-def _arrivals(load: Scheduled, member: Ints, most: int) -> Floats:
+def _arrivals(load: Scheduled, member: Ints, sends: Ints) -> Floats:
     """Times of requests that come at a rate, dealt to engines in turn; their mean gap fits the rate."""
-    n = len(member)
+    most = int(sends.max())
     if not np.any(load.rate > 0):
-        return np.full((n, most), np.nan)
+        return np.full((len(member), most), np.nan)
     turns = np.maximum(np.minimum(load.engines, MOST_TURNS), load.in_step)  # of more the gaps are alike
     gaps = np.random.default_rng(1).exponential(size=most * int(turns.max()))
     at = np.cumsum(gaps)
     places = np.arange(most) * turns[:, None].astype(np.int64) + member[:, None]
-    window = (min(MEASURED_AT_A_RATE, most) * turns).astype(np.int64)  # its mean gap is that of the rate
+    window = (np.minimum(MEASURED_AT_A_RATE, sends) * turns).astype(
+        np.int64
+    )  # its mean gap is that of the rate
     each = np.maximum(load.rate, 1e-12) * turns / load.engines * at[window - 1] / window
     return np.where(load.rate[:, None] > 0, at[places] / each[:, None], np.nan)
 
 
-def _drawn(load: Scheduled, member: Ints, most: int) -> tuple[Floats, Floats]:
+def _drawn(load: Scheduled, member: Ints, sends: Ints) -> tuple[Floats, Floats]:
     """The end of each request's prompt among the tokens of all, and the decode steps of its answer."""
-    apart, many = load.spread[:, None], int(member.max()) + 1
-    longer = np.random.default_rng(0).uniform(-1, 1, (many, 2, most))[member]
-    slower = np.random.default_rng(2).normal(size=(many, most))[member]
-    prompts = np.cumsum(load.fresh[:, None] * (1 + apart * longer[:, 0]), axis=1)
-    answers = load.steps[:, None] * (1 + apart * longer[:, 1])
+    most, apart = int(sends.max()), load.spread[:, None]
+    prompts = load.fresh[:, None] * (1 + apart * (2 * _draws("prompt", member, most) - 1))
+    answers = load.steps[:, None] * (1 + apart * (2 * _draws("answer", member, most) - 1))
+    slower = _draws("drafts", member, most)
     scatter = np.where(load.verified > 1, SCATTER, 0.0)[:, None] * slower / np.sqrt(np.maximum(answers, 1.0))
-    prompts = np.column_stack([prompts, np.full(len(prompts), np.inf)])  # no request comes after the last
-    return prompts, np.ceil(answers * np.maximum(1 + scatter, 0.1) - LEAST_TOKENS)
+    ends = np.column_stack([np.cumsum(prompts, axis=1), np.full(len(prompts), np.inf)])
+    ends[np.arange(most + 1) >= sends[:, None]] = np.inf  # no request comes after the last
+    return ends, np.ceil(answers * np.maximum(1 + scatter, 0.1) - LEAST_TOKENS)
+
+
+def _draws(what: str, member: Ints, most: int) -> Floats:
+    """So many draws for each engine, by its place among those in step: normal for drafts, of [0, 1) else."""
+    kinds = ("prompt", "answer", "drafts", "phase")
+    each = [np.random.default_rng((kinds.index(what), one)) for one in range(int(member.max()) + 1)]
+    return np.stack([(one.normal if what == "drafts" else one.uniform)(size=most) for one in each])[member]

@@ -112,13 +112,16 @@ def rated_deployments(
             batch=1.0 if role == PREFILL else None,  # a prompt after the other in each engine
             loads=() if role == PREFILL else tuple(sorted(loads)),
         )
-        for option in priced_options(asked):
-            is_copied = option.layout.dp > 1 and option.layout.ep == 1
-            if is_copied or option.log_merit is None:  # copies are instances of their own
-                continue
-            is_planned = count == base.machine.count  # the instance of the plan has the plan's price
-            is_planned &= option.layout.dp > 1
-            [step] = replayed(asked, [option]) if is_planned else [option]
+        options = [
+            option
+            for option in priced_options(asked)  # copies are instances of their own
+            if option.log_merit is not None and not (option.layout.dp > 1 and option.layout.ep == 1)
+        ]
+        is_planned = count == base.machine.count  # the instance of the plan has the plan's price
+        planned = [option for option in options if is_planned and option.layout.dp > 1]
+        priced = dict(zip(map(id, planned), replayed(asked, planned), strict=True))
+        for option in options:
+            step = priced.get(id(option), option)
             rated = _rated(asked.question, framework, step, role)
             if rated.deployment.concurrency <= most_at_once:  # a batch is of one of its engines
                 yield rated

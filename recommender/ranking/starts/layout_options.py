@@ -24,6 +24,7 @@ from recommender.cost_model.layout_domain import (
 from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.settings.plans import CHOICES, PHASES, LayoutError
 from recommender.cost_model.workloads.memory_fit import least_bytes, memory_bytes
+from recommender.cost_model.workloads.serving_flow import MOST_IN_STEP, MOST_USERS
 from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.layout_question import LIMITED, LayoutQuestion, batches, on_devices
 from recommender.ranking.start import ExpectedValue
@@ -94,31 +95,40 @@ def _within(query: LayoutQuestion, options: Sequence[PricedStep]) -> list[Priced
     for at, option in enumerate(options):
         if not option.beyond_limits and option.log_merit is not None:
             open_[option.layout].append(at)
-    for places in open_.values():
-        places.sort(key=lambda at: float(str(options[at].settings["batch"])))
-        while places:
-            middle = len(places) // 2
-            [step] = replayed(query, [options[places[middle]]])
-            found[places[middle]], more = step, places[middle + 1 :]
+    asked = [sorted(places, key=lambda at: _requests(options[at])) for places in open_.values()]
+    while asked := [places for places in asked if places]:
+        middles = [places[len(places) // 2] for places in asked]
+        steps = replayed(query, [options[at] for at in middles])
+        for turn, (at, step) in enumerate(zip(middles, steps, strict=True)):
+            places = asked[turn]
+            found[at], more = step, places[len(places) // 2 + 1 :]
             if beyond := step.beyond_limits:
-                for at in more:
-                    found[at] = replace(found[at], beyond_limits=beyond)
-            places = places[:middle] if beyond else more  # noqa: PLW2901  halved
+                for other in more:
+                    found[other] = replace(found[other], beyond_limits=beyond)
+            asked[turn] = places[: len(places) // 2] if beyond else more
     return found
 
 
-def replayed(query: LayoutQuestion, options: Sequence[PricedStep]) -> Iterator[PricedStep]:
+def replayed(query: LayoutQuestion, options: Sequence[PricedStep]) -> list[PricedStep]:
     """Options of a server, each priced so that it is replayed."""
-    for option in options:
-        row = {**option.layout.degrees(PHASES["serving"]), **option.settings}
-        [step] = price(replace(query.question, model=fullest(query.question.model, option.layout)), [row])
-        yield replace(
-            option,
-            results=step.results,
-            spread=step.spread,
-            log_merit=_merit(query, step.results),
-            beyond_limits=missed(query.limits, step),
-        )
+    alike: dict[tuple[ModelSizes, int], list[int]] = defaultdict(list)
+    users: dict[ModelSizes, float] = defaultdict(float)
+    for at, option in enumerate(options):
+        held = fullest(query.question.model, option.layout)
+        users[held] += (own := _requests(option) * min(option.layout.dp, MOST_IN_STEP))
+        alike[held, int((users[held] - own) // MOST_USERS)].append(at)  # no more than one price replays
+    found = list(options)
+    for (held, _), places in alike.items():
+        rows = [{**options[at].layout.degrees(PHASES["serving"]), **options[at].settings} for at in places]
+        for at, step in zip(places, price(replace(query.question, model=held), rows), strict=True):
+            found[at] = replace(
+                options[at],
+                results=step.results,
+                spread=step.spread,
+                log_merit=_merit(query, step.results),
+                beyond_limits=missed(query.limits, step),
+            )
+    return found
 
 
 def priced_options(query: LayoutQuestion) -> Iterator[PricedStep]:

@@ -14,6 +14,7 @@ from ingest.door.records import NameResolver
 from ingest.reading import FileReport, discover, read
 from kg.errors import InputError
 from kg.nouns.entities import Case
+from tests.quiet_machine import cpu_seconds
 
 BAD_ROWS = 20_000
 
@@ -38,7 +39,7 @@ def test_very_many_bad_rows_cost_neither_memory_nor_words(tmp_path: Path, names:
     assert (report.good, report.bad, len(report.faults)) == (0, BAD_ROWS, 100)
     assert report.faults[-1].place == "line 100"
     assert peak < 5e6, f"{peak / 1e6:.0f} MB for {path.stat().st_size / 1e6:.0f} MB"
-    assert time.process_time() - started < 20
+    assert time.process_time() - started < cpu_seconds(20)
 
 
 def test_a_zip_archive_is_not_unpacked(tmp_path: Path, names: NameResolver) -> None:
@@ -56,7 +57,7 @@ def test_a_yaml_bomb_in_a_mapping_is_refused(tmp_path: Path, names: NameResolver
     started = time.process_time()
     report = next(item for item in reports(tmp_path, names) if item.path.suffix == ".csv")
     assert "values with its aliases written out" in report.faults[0].reason
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < cpu_seconds(10)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_a_yaml_bomb_is_refused_wherever_yaml_is_read(
     started = time.process_time()
     found = reports(tmp_path, names)
     assert sum(item.good for item in found) == 0
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < cpu_seconds(10)
     if beside:
         assert "aliases" in next(item for item in found if item.faults).faults[0].reason
 

@@ -16,6 +16,7 @@ from recommender.cost_model.layout_domain import (
     with_count,
 )
 from recommender.cost_model.question import Question
+from tests.quiet_machine import cpu_seconds
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
 
@@ -52,7 +53,7 @@ def test_any_number_of_devices_ends_soon(count: int) -> None:
     assert list(domain("qwen3-30b-a3b", count).layouts())
     assert fewer_devices(count)[0] == count - 1
     assert divisors(count)[-1] == count
-    assert time.process_time() - begun < 2
+    assert time.process_time() - begun < cpu_seconds(2)
 
 
 def test_degrees_that_hold_leave_the_others_open() -> None:
