@@ -66,4 +66,4 @@ def test_the_shipped_steps_are_what_physics_makes_of_their_table() -> None:
     steps = measured_steps(read_runs(path), question_of, name=path.name)
     assert [step.source for step in steps] == [step.source for step in shipped_anchors().steps]
     for one, two in zip(steps, shipped_anchors().steps, strict=True):
-        assert one.log_ratio == pytest.approx(two.log_ratio, abs=1e-4), "python tools/ship_steps.py WORKSPACE"
+        assert one.log_ratio == pytest.approx(two.log_ratio, abs=1e-4), "python -m tools.ship_steps WORKSPACE"
