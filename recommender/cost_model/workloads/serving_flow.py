@@ -30,8 +30,9 @@ Floats = NDArray[np.float64]
 
 LEAST_S = 1e-9
 """Least time of a pass that costs a step nothing: its prefill is launched with the decode step anyway."""
-MOST_REPLAYED, MOST_USERS, MOST_IN_STEP = 256, 1024, 8
-"""Configurations that are replayed, those with most throughput, their users, engines in step: a choice."""
+MOST_REPLAYED, MOST_USERS, LEAST_IN_STEP = 256, 1024, 8
+"""Configurations that are replayed, those with most throughput, their users, and engines in step of more
+users: a choice."""
 MOST_TURNS = 4096
 """Steps that prefill what is sent and measured, of a configuration that is replayed: .1 ms each; a choice."""
 ROUNDS = 12
@@ -191,11 +192,8 @@ def serving_flow(
 def _replays(
     s: Columns, plan: StepPlan, users: Floats, in_step: Floats, output: Floats
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Engines in step that a replay takes, and the configurations that are replayed: the best by output.
-
-    Engines of equal requests do alike, so that one stands for all.
-    """
-    some = np.minimum(np.maximum(np.round(in_step), 1.0), MOST_IN_STEP)
+    """Engines in step that a replay takes, and the configurations that are replayed: the best by output."""
+    some = engines_replayed(users, in_step)
     sent = np.maximum(users, 1.0) * some
     turns = np.where(s["chunk"] > 0, np.ceil(plan.fresh / plan.room), 1.0)
     turns *= users + np.maximum(users, LEAST_MEASURED)
@@ -252,6 +250,16 @@ def _with_replay(
     replaced["output"] = output.copy()
     replaced["output"][rows] = np.where(other & (pace > 0) & np.isfinite(pace), pace, output[rows])
     return replaced, replaced.pop("output")
+
+
+def engines_replayed(users: Floats | float, in_step: Floats | float) -> Floats:
+    """Engines in step that a replay takes.
+
+    Some of a wide group stand for all where many users keep each busy; else they would see too few prefills
+    of others.
+    """
+    most = np.maximum(MOST_USERS // np.maximum(users, 1.0), LEAST_IN_STEP)
+    return np.asarray(np.minimum(np.maximum(np.round(in_step), 1.0), most))
 
 
 def is_apart(s: Columns) -> NDArray[np.bool_]:

@@ -1,4 +1,8 @@
-"""Changes that the cost model prices above the start: another layout, or more requests at once."""
+"""Changes that the cost model prices above the start: another layout, or more requests at once.
+
+What a change wins differs by layout: one that is better than the start only with a change comes with it,
+behind the change alone.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,40 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kg.errors import InputError, MissingFactError
 from kg.nouns.recipe import experts_spread
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
-from recommender.cost_model.change import modelled_gain
+from kg.terms.metrics import priced_as
+from recommender.cost_model.change import SettingsChange, modelled_change, modelled_gain
 from recommender.cost_model.priced_step import price
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.paste import change_words
 from recommender.ranking.start import log_gain_over
 from recommender.ranking.starts.layout_flags import spelt_settings
+from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kg.nouns.entities import Problem
     from kg.nouns.layout import ParallelLayout
     from kg.terms.setting_registry import ReleaseSettings
+    from recommender.cost_model.priced_step import PricedStep
+    from recommender.cost_model.question import Question
     from recommender.ranking.plan_setting import PlanSetting
     from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.starts import Starts
 
 
 def layout_changes(
-    problem: Problem, starts: Starts, version: str, release: ReleaseSettings | None
+    problem: Problem,
+    starts: Starts,
+    version: str,
+    release: ReleaseSettings | None,
+    beside: Sequence[Change] = (),
 ) -> list[Change]:
     """The layouts that are modelled to be clearly better than the start, each as a change of it.
 
@@ -39,18 +52,73 @@ def layout_changes(
         starts: The start and its alternatives, with their prices.
         version: Identifier of the knowledge.
         release: Knows how a switch is taken back; None where none ships.
+        beside: Other changes of the start.
     """
     found = []
+    result = priced_as(problem.objective, problem.workload.kind)
+    on_start = list(_priced_with(beside, starts.question)) if result else []
     for other in starts.alternatives:
-        log_gain = log_gain_over(starts.first, other)
-        if log_gain < LEAST_LOG_GAIN or other.layout is None or _keeps_experts_whole(other.layout, starts):
+        if other.layout is None or _keeps_experts_whole(other.layout, starts):
             continue
+        log_gain, first = log_gain_over(starts.first, other), None
+        if log_gain < LEAST_LOG_GAIN:
+            log_gain, first = _gain_with(on_start, starts.divided.get(other.layout), starts, result or "")
         settings = _difference(starts.first, other, release)
-        if settings:
+        if log_gain >= LEAST_LOG_GAIN and settings:
             share = f"{other.agreement:.0%}" if other.agreement else "none"
             why = Support(kind="modelled", says=f"the cost model prices it so; recipes agree by {share}")
-            found.append(_modelled(problem, f"Divide it as {other.layout}", settings, log_gain, version, why))
+            title = f"Divide it as {other.layout}"
+            if first is not None:
+                title = f"{title}, with: {first.title}"
+                own = {item.key for item in first.settings}
+                settings = (*(item for item in settings if item.key not in own), *first.settings)
+            change = _modelled(problem, title, settings, log_gain, version, why)
+            found.append(change if first is None else replace(change, order=(*first.order[:4], 1.0)))
     return [*found, *_admitting(problem, starts, version)]
+
+
+def _priced_with(changes: Sequence[Change], question: Question | None) -> Iterator[tuple[Change, PricedStep]]:
+    """The changes that are modelled to win and keep the accuracy, with the price of a start that has them."""
+    for one in changes:
+        if question is None or not (one.strategy and one.wins) or one.provided or one.against:
+            continue
+        if one.accuracy != "unchanged":
+            continue
+        try:
+            changed = modelled_change(question, one.configuration)
+        except (InputError, MissingFactError):
+            continue
+        if changed is not None and changed.after.fits is not False:
+            yield one, changed.after
+
+
+def _gain_with(
+    on_start: Sequence[tuple[Change, PricedStep]], question: Question | None, starts: Starts, result: str
+) -> tuple[float, Change | None]:
+    """The log gain over the start of a layout and a change together, and the change; 0 where none pays.
+
+    The two together must be clearly better than the start with any of the changes.
+
+    Args:
+        on_start: The changes, each with the price of the start that has it.
+        question: What the layout was priced by.
+        starts: The start.
+        result: What is asked for.
+    """
+    limits = starts.query.limits if starts.query is not None else ()
+    best: tuple[float, Change | None] = (0.0, None)
+    for one, both in _priced_with([change for change, _ in on_start], question):
+        if starts.price is None or missed(limits, both) > missed(limits, starts.price):
+            continue
+        over = [_log_gain(step, both, result) for _, step in on_start]
+        gained = _log_gain(starts.price, both, result)
+        if min(over) >= LEAST_LOG_GAIN and gained > best[0]:
+            best = gained, one
+    return best
+
+
+def _log_gain(before: PricedStep, after: PricedStep, result: str) -> float:
+    return SettingsChange(settings={}, before=before, after=after).log_gain_in(result) or 0.0
 
 
 def _admitting(problem: Problem, starts: Starts, version: str) -> Iterator[Change]:

@@ -142,10 +142,9 @@ class Planner:
         refused += [refusal for found in broken.values() for refusal in found]
         told = {plain_key(name) for name in problem.current or {}}
         ranked = [item for item in ranked if not (broken[item.strategy.id] or _undoes(item.strategy, told))]
-        candidates = [
-            *layout_changes(problem, starts, self.version, self.starts.release(situation)),
-            *self._candidates(problem, starts, ranked, refused),
-        ]
+        candidates = self._candidates(problem, starts, ranked, refused)
+        release = self.starts.release(situation)
+        candidates += layout_changes(problem, starts, self.version, release, candidates)
         candidates.sort(key=lambda one: one.order)
         candidates, refusing = self._allowed(candidates, starts, refused)
         chosen = without_conflicts(candidates)

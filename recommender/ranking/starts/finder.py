@@ -230,7 +230,8 @@ class StartFinder:
             draft.assumed += assumed_by(layouts[0], draft)
             draft.notes += self._not_judged(draft)
         starts = self._starts(draft, [one.start for one in found])
-        starts = replace(starts, question=first.question, price=first.price)
+        divided = {one.start.layout: one.question for one in found if one.start.layout and one.question}
+        starts = replace(starts, question=first.question, price=first.price, divided=divided)
         return self._kept(starts, pinned, screen, sizes) if pinned else starts
 
     @staticmethod

@@ -24,7 +24,7 @@ from recommender.cost_model.layout_domain import (
 from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.settings.plans import CHOICES, PHASES, LayoutError
 from recommender.cost_model.workloads.memory_fit import least_bytes, memory_bytes
-from recommender.cost_model.workloads.serving_flow import MOST_IN_STEP, MOST_USERS
+from recommender.cost_model.workloads.serving_flow import MOST_USERS, engines_replayed
 from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.layout_question import LIMITED, LayoutQuestion, batches, on_devices
 from recommender.ranking.start import ExpectedValue
@@ -115,7 +115,8 @@ def replayed(query: LayoutQuestion, options: Sequence[PricedStep]) -> list[Price
     users: dict[ModelSizes, float] = defaultdict(float)
     for at, option in enumerate(options):
         held = fullest(query.question.model, option.layout)
-        users[held] += (own := _requests(option) * min(option.layout.dp, MOST_IN_STEP))
+        each = _requests(option)
+        users[held] += (own := each * float(engines_replayed(each, option.layout.dp)))
         alike[held, int((users[held] - own) // MOST_USERS)].append(at)  # no more than one price replays
     found = list(options)
     for (held, _), places in alike.items():

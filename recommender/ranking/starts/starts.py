@@ -10,6 +10,7 @@ from recommender.ranking.layout_question import LIMITED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kg.nouns.layout import ParallelLayout
     from kg.nouns.situation import StatedFact
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
@@ -49,6 +50,7 @@ class Starts:
         assumed: What is assumed where the question is silent.
         question: What the first layout was priced by, its settings included; None if it has no price.
         price: That price; None if the cost model gave none.
+        divided: What the alternatives were priced by, by their layouts.
         has_memory: Whether the memory of the program is modelled for such a model: else nothing is unfit.
         query: What layouts were asked for, the loads that were tried among it; None likewise.
         roomier: The first layout with more requests at once than the launch admits, where that is better.
@@ -64,6 +66,7 @@ class Starts:
     assumed: tuple[StatedFact, ...] = ()
     question: Question | None = None
     price: PricedStep | None = None
+    divided: Mapping[ParallelLayout, Question] = field(default_factory=dict)
     has_memory: bool = False
     query: LayoutQuestion | None = None
     roomier: PricedStep | None = None

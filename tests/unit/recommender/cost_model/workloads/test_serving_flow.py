@@ -57,6 +57,12 @@ def test_a_prefill_holds_up_all_engines_that_step_together() -> None:
         assert alone["throughput"] > two["throughput"] > many["throughput"]
 
 
+def test_the_more_engines_step_together_the_more_prefills_hold_each_up() -> None:
+    """Of 32 engines with a user each, every one waits for 31 prefills an answer: not as one of groups of 8."""
+    eight, all_ = (flow(in_step=wide, data_parallel=32) for wide in (8.0, 32.0))
+    assert all_["throughput"] < 0.7 * eight["throughput"]
+
+
 def test_drafts_shorten_answers_of_engines_in_step_as_of_one() -> None:
     """Requests that draft meet no more prefills than those that do not."""
     for engines in (1.0, 8.0):

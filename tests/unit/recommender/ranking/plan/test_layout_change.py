@@ -8,7 +8,9 @@ import pytest
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry
-from recommender.ranking.plan.layout_change import _difference
+from recommender.cost_model.change import modelled_change
+from recommender.ranking.change import LEAST_LOG_GAIN
+from recommender.ranking.plan.layout_change import _difference, layout_changes
 from recommender.ranking.plan.planner import Planned
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration, log_gain_over
@@ -69,15 +71,19 @@ def test_more_requests_than_the_launch_admits_are_tested_where_they_pay(
         assert "the most that the launch admits" in str(answer.to_json())
 
 
-@pytest.fixture
-def planned(shipped: Workspace) -> Planned:
-    problem, _ = shipped.problem(QUESTION)
+def plan_of(shipped: Workspace, told: dict[str, Any], k: int) -> Planned:
+    problem, _ = shipped.problem(told)
     recommender, model = shipped.snapshot.recommender, shipped.ask.model_facts(problem)
     found = recommender.planner.plan(
-        problem, 5, model=model, rules=recommender.feasibility.of(problem, model, ())
+        problem, k, model=model, rules=recommender.feasibility.of(problem, model, ())
     )
     assert found is not None
     return found
+
+
+@pytest.fixture
+def planned(shipped: Workspace) -> Planned:
+    return plan_of(shipped, QUESTION, 5)
 
 
 def test_a_faster_layout_has_its_number_as_a_change_and_none_as_an_alternative(planned: Planned) -> None:
@@ -111,12 +117,32 @@ def test_a_switch_without_a_flag_that_switches_it_off_is_taken_away() -> None:
 
 def test_experts_that_all_recipes_of_the_model_spread_are_kept_spread(shipped: Workspace) -> None:
     told = {"model": "glm-5-1", "phase": "serving", "hardware": "ascend-910c", "count": 16}
-    problem, _ = shipped.problem(told)
-    recommender, model = shipped.snapshot.recommender, shipped.ask.model_facts(problem)
-    found = recommender.planner.plan(
-        problem, 10, model=model, rules=recommender.feasibility.of(problem, model, ())
-    )
-    assert found is not None
+    found = plan_of(shipped, told, 10)
     whole = [one for one in found.starts.alternatives if one.layout is not None and one.layout.ep == 1]
     titles = [change.title for change in found.plan.changes]
     assert not [one for one in whole if f"Divide it as {one.layout}" in titles]
+
+
+def test_a_layout_that_pays_only_with_a_change_comes_with_it(shipped: Workspace) -> None:
+    """Engines that wait for each other's prefills lose what they win where those are balanced."""
+    told = {**QUESTION, "model": "deepseek-v3", "hardware": "ascend-910c", "count": 16}
+    found = plan_of(shipped, told, 10)
+    plan, starts = found.plan, found.starts
+    titles = [one.title for one in plan.changes]
+    [both] = [one for one in plan.changes if ", with: " in one.title]
+    alone = plan.changes[titles.index(both.title.partition(", with: ")[2])]
+    assert titles.index(alone.title) < titles.index(both.title)
+    assert set(alone.settings) < set(both.settings)
+    other = next(one for one in starts.alternatives if f"as {one.layout}, with" in both.title)
+    assert log_gain_over(starts.first, other) < LEAST_LOG_GAIN
+    assert other.layout is not None
+    assert starts.price is not None
+    priced = modelled_change(starts.divided[other.layout], alone.configuration)
+    assert priced is not None
+    assert alone.gain is not None
+    assert both.gain is not None
+    gained = math.log(priced.after.throughput / starts.price.throughput)
+    assert both.gain.expected == pytest.approx(gained)
+    assert gained >= alone.gain.expected + LEAST_LOG_GAIN
+    problem, _ = shipped.problem(told)
+    assert not [one for one in layout_changes(problem, starts, "", None) if ", with: " in one.title]
