@@ -10,6 +10,7 @@ import data
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import read_value
 from kg.nouns.values import Settings
+from kg.terms.dialects import statement
 from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
@@ -97,8 +98,10 @@ def without_costs(
                 number = read_value(value, "int")
                 written = names if key == item.setting.key else {plain_key(key)}
                 raised |= dict.fromkeys(written, value if number is None else number)
-                if item.adds and plain_key(key) not in map(plain_key, problem.current or {}):
+                said = statement({key: value}, case.program).facts.get("precision")
+                if (item.adds or said) and plain_key(key) not in map(plain_key, problem.current or {}):
                     added[plain_key(key)] = value if number is None else number
+                precision = precision if said is None else str(said)
         elif item.is_taken_back or (limits and item.kind is FindingKind.LIMIT):
             names |= {plain_key(name) for name in item.removals}
             gone |= names | {name.rpartition(".")[2] for name in names}

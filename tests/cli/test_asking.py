@@ -325,3 +325,14 @@ def test_a_launch_of_a_trainer_that_divides_the_model_is_priced_so(run: Any, tmp
     start = run("recommend", "--from-command", script, "--hardware", "h100-sxm", "--json").json["start"]
     assert (start["layout"]["tp"], start["layout"]["dp"]) == (4, 2)
     assert "--deepspeed" not in {item["key"] for item in start["settings"]}
+
+
+def test_a_number_format_that_the_device_lacks_is_written_anew_in_the_start(run: Any, tmp_path: Path) -> None:
+    script = tmp_path / "serve.sh"
+    script.write_text(
+        "vllm serve Qwen/Qwen3-8B --tensor-parallel-size 2 --dtype bfloat16 --max-model-len 8192\n"
+    )
+    for hardware in ("ascend-310p", "tesla-t4"):
+        asked = ("recommend", "--from-command", script, "--hardware", hardware, "--count", "2", "--json")
+        settings = {item["key"]: item["value"] for item in run(*asked).json["start"]["settings"]}
+        assert settings["--dtype"] == "float16"
