@@ -168,13 +168,14 @@ def serving_flow(
     seen = {"ttft_s": ttft, "tpot_s": tpot, **tails}
     waiting = np.where(s["concurrency"] > 0, s["concurrency"] / dp, batch)
     users = np.where(rate > 0, np.ceil(running), waiting)
-    is_open = ~apart & (pp <= 1) & (load < 1)
-    some, rows = _replays(s, plan, users, in_step * np.ones_like(dp), np.where(is_open, output, 0))
+    # a step goes through all stages while those of as many groups of requests follow it: as engines in step
+    groups = np.minimum(pp, batch)
+    some, rows = _replays(s, plan, users / groups, in_step * groups, np.where(~apart & (load < 1), output, 0))
     if len(rows):
-        token_s = np.maximum(busy_s / passes - base_s, LEAST_S) * passes / plan.fresh
-        times_s = (base_s, (step_s - base_s) / batch, token_s)
-        sharing = (users, some, np.asarray(in_step) > 1)
-        seen, output = _with_replay(seen, output, s, plan, sharing, times_s, rows)
+        token_s = np.maximum(busy_s * pp / passes - base_s, LEAST_S) * passes / plan.fresh
+        times_s = (base_s, (step_s - base_s) / batch * groups, token_s)
+        sharing = (users / groups, some, groups, in_step * groups > 1)
+        seen, output = _with_replay(seen, output, s, plan, sharing, times_s, (prefill_s, times.alone_s), rows)
     return output, {
         **seen,
         "first_s": first_s,
@@ -207,25 +208,28 @@ def _with_replay(
     output: Floats,
     s: Columns,
     plan: StepPlan,
-    sharing: tuple[Floats, Floats, NDArray[np.bool_]],
+    sharing: tuple[Floats, Floats, Floats, NDArray[np.bool_]],
     times: tuple[Floats, Floats, Floats],
+    prefill: tuple[Floats, Floats],
     rows: NDArray[np.int64],
 ) -> tuple[dict[str, Floats], Floats]:
     """The times that users see and the output, where some rows are replayed.
 
     Of users who wait, the mean time of a token and the output are those of the closed form, but for engines
-    in step and full caches.
+    in step and full caches. Passes of one prompt follow each other through the stages of a pipeline, where
+    the replay takes them one by one.
     """
-    users, in_step, waits = sharing
+    users, in_step, groups, waits = sharing
+    prefill_s, alone_s = prefill
     asked = {
         **dict(zip(("base_s", "sequence_s", "token_s"), times, strict=True)),
         "users": users,
         "rate": s["request_rate"],
-        "engines": s["data_parallel"],
+        "engines": s["data_parallel"] * groups,
         "in_step": in_step,
-        "seats": s["batch"],
+        "seats": np.ceil(s["batch"] / groups),
         "room": np.maximum(plan.room, plan.fresh * (s["chunk"] <= 0)),
-        "cache": np.where(s["cache_tokens"] > 0, s["cache_tokens"], np.inf),
+        "cache": np.where(s["cache_tokens"] > 0, s["cache_tokens"] / groups, np.inf),
         "fresh": plan.fresh,
         "whole": s["chunk"] <= 0,
         "steps": np.maximum(s["output_len"] - 1, 0.0) / plan.tokens,
@@ -242,11 +246,14 @@ def _with_replay(
     mean, replaced = seen["tpot_s"], {name: values.copy() for name, values in seen.items()}
     for name in seen:
         said = found[name] if name.startswith("ttft") else found[name] / plan.tokens[rows]
+        if name.startswith("ttft"):
+            late = (alone_s - prefill_s)[rows]
+            said = np.where(late > 0, np.maximum(said - late, prefill_s[rows]), said)
         if name.startswith("tpot"):
             least = np.where(other | is_open, 0.0, mean[rows])
             said = np.maximum(said, least) if name != "tpot_s" else np.where(least > 0, least, said)
         replaced[name][rows] = np.where(np.isnan(said), seen[name][rows], said)
-    pace = found["pace"] * s["data_parallel"][rows] * s["output_len"][rows]
+    pace = found["pace"] * (s["data_parallel"] * groups * s["output_len"])[rows]
     replaced["output"] = output.copy()
     replaced["output"][rows] = np.where(other & (pace > 0) & np.isfinite(pace), pace, output[rows])
     return replaced, replaced.pop("output")

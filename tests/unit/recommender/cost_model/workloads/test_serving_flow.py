@@ -63,6 +63,16 @@ def test_the_more_engines_step_together_the_more_prefills_hold_each_up() -> None
     assert all_["throughput"] < 0.7 * eight["throughput"]
 
 
+def test_stages_wait_for_the_prefills_of_each_other() -> None:
+    """Two stages answer less than two engines of half of the requests each, and more than one engine of them."""
+    for spread in (0.0, 0.5):
+        one, two = (flow(batch=8, data_parallel=engines, length_spread=spread) for engines in (1, 2))
+        stages = flow(batch=16, pipeline_parallel=2, length_spread=spread)
+        assert one["throughput"] < stages["throughput"] < two["throughput"]
+        assert stages["tpot_s"] > two["tpot_s"]
+    assert flow(pipeline_parallel=2)["ttft_s"] == pytest.approx(0.2 * 5 / 8)  # four chunks in two stages
+
+
 def test_drafts_shorten_answers_of_engines_in_step_as_of_one() -> None:
     """Requests that draft meet no more prefills than those that do not."""
     for engines in (1.0, 8.0):
