@@ -115,8 +115,8 @@ def replayed(query: LayoutQuestion, options: Sequence[PricedStep]) -> list[Price
     users: dict[ModelSizes, float] = defaultdict(float)
     for at, option in enumerate(options):
         held = fullest(query.question.model, option.layout)
-        each = _requests(option)
-        users[held] += (own := each * float(engines_replayed(each, option.layout.dp)))
+        layout, each = option.layout, _requests(option) / option.layout.pp
+        users[held] += (own := each * float(engines_replayed(each, layout.dp * layout.pp)))
         alike[held, int((users[held] - own) // MOST_USERS)].append(at)  # no more than one price replays
     found = list(options)
     for (held, _), places in alike.items():
