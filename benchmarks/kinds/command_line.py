@@ -63,7 +63,7 @@ class CommandLine:
         if not Workspace.exists(workspace):
             Workspace.create(workspace, cache=cache, text_model=None)
         self._workspace = _SharedWorkspace.open(workspace, cache=cache)
-        self._budget_s = budget_s
+        self.budget_s = budget_s
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +88,7 @@ class CommandLine:
 
         before = signal.signal(signal.SIGPROF, stop)
         begun = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, self._budget_s)
+        signal.setitimer(signal.ITIMER_PROF, self.budget_s)
         try:
             with (
                 patch.object(Places, "open", opened),

@@ -16,6 +16,7 @@ from recommender.diagnosis.serving import MAY_TELL, LoadSamples, telling_marks
 from recommender.diagnosis.statements import (
     LEVELS,
     StatementHit,
+    StatementIndex,
     index_of,
     programs,
     values_found,
@@ -23,13 +24,15 @@ from recommender.diagnosis.statements import (
 from recommender.diagnosis.text_index import TextIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kg.nouns.knowledge import FaultPattern
     from recommender.diagnosis.statements import KnownStatement
 
 MOST_NEAREST = 3
+FEW = 3
+"""Programs that one log is usually written by: a choice."""
 MOST_KEPT = 100_000
 """Lines in which statements are looked for, the last ones: a log without end has other lines without end."""
 ALIKE = 0.7
@@ -261,7 +264,7 @@ def _tell(
 
 def _worth(lines: Sequence[LogLine], marked: set[str]) -> list[LogLine]:
     """Lines of a log without end that tell an error, go on with one, or are warnings of its programs."""
-    index = index_of(tuple(sorted(marked)))
+    index = _index(marked)
     telling = {line.last_number for line in lines if line.says_error}
     near = {number + step for number in telling for step in range(MOST_FURTHER + 1)}
     for line in lines:
@@ -290,13 +293,19 @@ def _statements(
 
 def _found(lines: Iterable[LogLine], names: Iterable[str]) -> list[SeenStatement]:
     """Statements of programs that wrote lines: errors first, those with numbers first, the last first."""
-    index = index_of(tuple(names))
+    asked = frozenset(names)
+    index = _index(asked)
     held: dict[str, tuple[list[StatementHit], list[LogLine]]] = {}
     for line in lines:
-        hits = [hit for hit in index.hits(line.last) if _may_write(hit, line.last)]
+        hits = [hit for hit in index.hits(line.last, asked) if _may_write(hit, line.last)]
         if hits:
             held.setdefault(hits[0][0].pattern, (hits, []))[1].append(line)
     return sorted((_seen_statement(hits, kinds) for hits, kinds in held.values()), key=_order)
+
+
+def _index(names: Collection[str]) -> StatementIndex:
+    """An index with the statements of some programs: of few their own, else of all, which is made once."""
+    return index_of(tuple(sorted(names if len(names) <= FEW else programs())))
 
 
 def _seen_statement(hits: Sequence[StatementHit], lines: Sequence[LogLine]) -> SeenStatement:
@@ -342,7 +351,7 @@ def _numbers(values: Mapping[str, str]) -> bool:
 
 def _nearest(lines: Sequence[LogLine], looked: Sequence[str]) -> list[LogLine]:
     """Lines of no error in the order of how many words they share with what is known."""
-    words = index_of(tuple(looked)).words
+    words = _index(looked).words
     others = (line for line in lines if line.last.strip() and not line.says_error)
     return sorted(others, key=lambda line: len(words.intersection(line.last.split())))
 

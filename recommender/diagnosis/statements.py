@@ -18,7 +18,7 @@ import data
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 FOLDER = "errors"
 FIELDS = ("since", "until", "level", "where", "pattern")
@@ -177,7 +177,7 @@ StatementHit: TypeAlias = tuple[KnownStatement, "Mapping[str, str]"]
 """A statement that wrote a line of a log, and its values by name."""
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def index_of(names: tuple[str, ...]) -> StatementIndex:
     """The statements of some programs."""
     return StatementIndex(item for name in names for item in read_statements(name))
@@ -201,9 +201,9 @@ class StatementIndex:
                 self._by_word.setdefault(word, []).append((longest_text(item.pattern), item))
         self.words = frozenset(self._by_word)
 
-    def hits(self, line: str) -> list[StatementHit]:
-        """The statements that may have written a line, the most specific first."""
-        near = self.near(line)
+    def hits(self, line: str, programs: Collection[str]) -> list[StatementHit]:
+        """The statements of some programs that may have written a line, the most specific first."""
+        near = [item for item in self.near(line) if item.program in programs]
         found = [(item, values) for item in near if (values := item.values_in(line)) is not None]
         return sorted(found, key=lambda hit: (-len(hit[0].pattern), hit[0].program))
 

@@ -38,6 +38,7 @@ def test_misses_come_first_and_the_farthest_before_all() -> None:
     assert re.findall(r'(?:src|href)="(?!https://)', html) == []
 
 
+@pytest.mark.long
 def test_a_folder_is_asked_and_what_is_not_there_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

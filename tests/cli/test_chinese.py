@@ -166,7 +166,9 @@ def test_english_is_found() -> None:
     assert english("用 --set NAME=VALUE 或 `tunegraph kb list` 查看 vllm-ascend 0.18 的 ms") == []
 
 
-@pytest.mark.parametrize("software", ["vllm-ascend=0.18", "mindspeed-llm", "sglang"])
+@pytest.mark.parametrize(
+    "software", ["vllm-ascend=0.18", "mindspeed-llm", pytest.param("sglang", marks=pytest.mark.long)]
+)
 def test_settings_are_explained_in_chinese(run: Any, software: str) -> None:
     """Names, defaults and types of a list of settings stay; what they mean does not."""
     asked = ("kb", "list", "settings", "--software", software)

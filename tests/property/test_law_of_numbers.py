@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from benchmarks.kinds.command_line import BUDGET_S, CommandLine
 from cli.app import app
-from tests.quiet_machine import cpu_seconds
+from tests.quiet_machine import run_in_budget
 
 NUMBERS = ("999983", "1000000000000000000", "9" * 400)
 """More than anything is: prime, and with many divisors."""
@@ -75,12 +75,12 @@ CHOSEN = ("--current",)
 
 @pytest.fixture(scope="module")
 def line(shipped_path: Path) -> Iterator[CommandLine]:
-    with CommandLine(shipped_path, shipped_path.parent / "cache", budget_s=cpu_seconds(BUDGET_S)) as opened:
+    with CommandLine(shipped_path, shipped_path.parent / "cache", budget_s=BUDGET_S) as opened:
         yield opened
 
 
 def asked(line: CommandLine, question: str, number: str) -> int:
-    result = line.run([*question.replace("@", number).split(), "--json"])
+    result = run_in_budget(line, [*question.replace("@", number).split(), "--json"])
     assert result.code in {0, 2, 3, 4}, (question, number, result.err[-300:])
     if result.code == 2:
         text = result.err.strip()

@@ -58,7 +58,7 @@ def shipped() -> tuple[Names, tuple[tuple[str, str], ...]]:
     return Names(store), tuple(named)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data())
 def test_a_shipped_model_is_found_by_every_writing_of_its_name(drawn: st.DataObject) -> None:
     names, named = shipped()

@@ -22,6 +22,7 @@ INSTANCES = 4096
 _WIDEST = 8.0
 """Standard deviations beyond which an error is not looked for."""
 _HALVINGS = 30
+_METRICS = ("tpot", "ttft", "latency", *(f"{kind}_{end}" for end in PERCENTILES for kind in ("ttft", "tpot")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,32 +48,32 @@ class Fleet:
         """Requests that come over those that can be answered where times are ``factor`` as long."""
         return factor * self.rate_per_s / (self.instances * self.rated.requests_per_s)
 
-    def times(self, factor: float = 1.0) -> dict[str, float]:
+    def times(self) -> dict[str, float]:
         """Seconds by the metric of a limit; a request waits for one replica of an instance."""
-        rated, load = self.rated, self.load(factor)
+        times = {metric: self.time(metric) for metric in _METRICS}
+        return {metric: time_s for metric, time_s in times.items() if time_s is not None}
+
+    def time(self, metric: str, factor: float = 1.0) -> float | None:
+        """Seconds of a metric where times are ``factor`` as long; None if it is no time of these."""
+        if metric not in _METRICS:
+            return None
+        rated, (kind, _, end) = self.rated, metric.partition("_")
+        if kind == "tpot":
+            if not end:
+                return factor * rated.tpot_s
+            return factor * rated.step.results[f"tpot_{end}_s"] if rated.tpot_s else None
         one = rated.deployment
         turn = factor * one.layout.dp / rated.requests_per_s
-        queue = (load, turn, one.concurrency / one.layout.dp, factor * rated.ttft_s)
-        waiting = float(waiting_s(*queue))
-        tails = {
-            f"ttft_{end}": factor * rated.ttft_s + float(longest_waiting_s(*queue, share))
-            for end, share in PERCENTILES.items()
-        }
-        if rated.tpot_s:
-            tails |= {f"tpot_{end}": factor * rated.step.results[f"tpot_{end}_s"] for end in PERCENTILES}
-        return {
-            "tpot": factor * rated.tpot_s,
-            "ttft": factor * rated.ttft_s + waiting,
-            "latency": factor * rated.latency_s + waiting,
-            **tails,
-        }
+        queue = (self.load(factor), turn, one.concurrency / one.layout.dp, factor * rated.ttft_s)
+        waiting = longest_waiting_s(*queue, PERCENTILES[end]) if end else waiting_s(*queue)
+        return factor * (rated.latency_s if kind == "latency" else rated.ttft_s) + float(waiting)
 
     def keeps(self, limits: Sequence[Limit], factor: float = 1.0) -> bool:
         """True if the rate is served within the limits where times are ``factor`` as long."""
-        times = self.times(factor)
-        return self.load(factor) < 1 and all(
-            times[limit.metric] <= limit.maximum for limit in limits if limit.metric in times
-        )
+        if self.load(factor) >= 1:
+            return False
+        times = ((self.time(limit.metric, factor), limit.maximum) for limit in limits)
+        return all(time_s is None or time_s <= most_s for time_s, most_s in times)
 
     def chance(self, limits: Sequence[Limit]) -> float:
         """Chance that the rate is served within the limits: the times have one log-normal error."""

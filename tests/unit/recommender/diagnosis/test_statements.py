@@ -110,13 +110,13 @@ def test_values_are_read_with_their_units(pattern: str, line: str, values: dict[
 
 def test_the_more_specific_statement_comes_first_and_other_lines_have_none() -> None:
     index = StatementIndex([statement("free memory {n} GiB"), statement("free memory {n} GiB on device {d}")])
-    hits = index.hits("ERROR free memory 3 GiB on device 0")
+    hits = index.hits("ERROR free memory 3 GiB on device 0", {"p"})
     assert [item.pattern for item, _ in hits] == [
         "free memory {n} GiB on device {d}",
         "free memory {n} GiB",
     ]
-    assert index.hits("memory of 3 GiB is free") == []
-    assert index.hits("") == []
+    assert index.hits("memory of 3 GiB is free", {"p"}) == []
+    assert index.hits("", {"p"}) == []
 
 
 def test_a_range_of_one_release_is_that_release() -> None:
