@@ -16,7 +16,7 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo tune test test-long mutants check check-style check-mypy check-pyright check-wheel release bench figures board clean
+.PHONY: help demo tune test test-long mutants check check-style check-mypy check-wheel release bench figures board clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
@@ -99,7 +99,7 @@ test-long: $(VENV)/.test
 mutants: $(VENV)/.test
 	$(BIN)/python -m tools.mutants $(MUTANTS_ARGS)
 
-check: check-style check-mypy check-pyright check-wheel
+check: check-style check-mypy check-wheel
 
 check-style: $(VENV)/.check
 	$(BIN)/ruff format --check .
@@ -109,9 +109,6 @@ check-style: $(VENV)/.check
 
 check-mypy: $(VENV)/.check
 	$(BIN)/mypy
-
-check-pyright: $(VENV)/.check
-	$(BIN)/pyright
 
 check-wheel: $(VENV)/.check
 	rm -rf build/wheel && $(BIN)/python -m build --wheel --outdir build/wheel . > /dev/null && $(BIN)/check-wheel-contents build/wheel/*.whl
