@@ -36,8 +36,8 @@ MOST_TURNS = 64
 """Engines that a rate is dealt to at most: the gaps of one are even then."""
 BLOCK = 16
 """Tokens of a block of the cache (vLLM): of the last one of each request half is empty in the mean."""
-KEPT = 65536
-"""Configurations whose replay is remembered, half a kilobyte each. A choice."""
+KEPT = 16384
+"""Configurations whose replay is remembered, some kilobyte each. A choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +94,9 @@ def replayed(load: Scheduled) -> dict[str, Floats]:
     """
     names = [field.name for field in fields(Scheduled)]
     rows = np.column_stack([getattr(load, name) for name in names]).astype(np.float64)
-    known = {row.tobytes(): _replays.get(row.tobytes()) for row in rows}
-    new = {key: at for at, row in enumerate(rows) if known[key := row.tobytes()] is None}
+    keys = [row.tobytes() for row in rows]
+    known = {key: kept for key in keys if (kept := _replays.get(key)) is not None}
+    new = {key: at for at, key in enumerate(keys) if key not in known}
     if new:
         places = np.array(list(new.values()))
         figures = _figures_of(Scheduled(**{name: getattr(load, name)[places] for name in names}))
@@ -104,8 +105,7 @@ def replayed(load: Scheduled) -> dict[str, Floats]:
             _replays.clear()
         _replays.update(found)
         known |= found
-    each = [known[row.tobytes()] or {} for row in rows]
-    return {name: np.array([one[name] for one in each]) for name in each[0]}
+    return {name: np.array([known[key][name] for key in keys]) for name in known[keys[0]]}
 
 
 _replays: dict[bytes, dict[str, float]] = {}
@@ -382,9 +382,8 @@ def _arrivals(load: Scheduled, member: Ints, sends: Ints) -> Floats:
     gaps = np.random.default_rng(1).exponential(size=most * int(turns.max()))
     at = np.cumsum(gaps)
     places = np.arange(most) * turns[:, None].astype(np.int64) + member[:, None]
-    window = (np.minimum(MEASURED_AT_A_RATE, sends) * turns).astype(
-        np.int64
-    )  # its mean gap is that of the rate
+    # the mean gap of those that are measured is that of the rate
+    window = (np.minimum(MEASURED_AT_A_RATE, sends) * turns).astype(np.int64)
     each = np.maximum(load.rate, 1e-12) * turns / load.engines * at[window - 1] / window
     return np.where(load.rate[:, None] > 0, at[places] / each[:, None], np.nan)
 

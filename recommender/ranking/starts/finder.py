@@ -34,7 +34,6 @@ from recommender.ranking.layout_question import LIMITED, on_devices
 from recommender.ranking.measured.exact_runs import words_of
 from recommender.ranking.model_traits import ModelTraits, accuracy_in
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.draft import StartDraft, worth_testing
 from recommender.ranking.starts.launchable import in_release
 from recommender.ranking.starts.layout_choice import (
@@ -52,7 +51,7 @@ from recommender.ranking.starts.layout_options import (
     smallest_fit,
     with_room,
 )
-from recommender.ranking.starts.layout_start import layout_start, within_bounds
+from recommender.ranking.starts.layout_start import layout_start, unfit_start, within_bounds
 from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.pinned_start import as_it_ran, asked_work, with_own_number, written_layout
 from recommender.ranking.starts.pricing import layout_question, why_unpriced
@@ -330,7 +329,7 @@ class StartFinder:
             draft.degrees = {name: int(float(str(size))) for name, size in asked.degrees.items()}
             return [] if situation.problem.situation.has_script else self._unpriced(draft, sizes)
         if not options and (others := asked.degrees and layout_options(asked.undivided)):
-            return replace(self._unfit(draft, others[0], None), because=(NO_ROOM,))
+            return replace(unfit_start(draft.situation, others[0], None), because=(NO_ROOM,))
         if not options:
             asked = on_fewer_devices(asked) or self._narrowed(draft, asked)
             options = layout_options(asked)
@@ -340,7 +339,7 @@ class StartFinder:
                 told = replace(asked.question, settings={**asked.question.settings, **asked.degrees})
                 fit = fit_of_question(told) if situation.is_training else None
                 draft.notes += [fit.words] if fit is not None else []
-                unfit = self._unfit(draft, smallest, narrower_fit(asked))
+                unfit = unfit_start(draft.situation, smallest, narrower_fit(asked))
                 most = most_copies(asked.question)
                 is_bound = smallest is None and most < LARGEST
                 return replace(unfit, because=(TOO_FEW.format(most),)) if is_bound else unfit
@@ -414,7 +413,7 @@ class StartFinder:
         draft.least_devices = math.ceil(needed / memory) if memory else 1
         draft.notes += tables_beyond_memory(draft.situation.problem, sizes, self._tree)
         bound = beyond_memory(draft.situation, sizes, self._tree)
-        return replace(self._unfit(draft, None, None), because=(bound,)) if bound else []
+        return replace(unfit_start(draft.situation, None, None), because=(bound,)) if bound else []
 
     def _chosen(
         self, draft: StartDraft, query: LayoutQuestion, options: Sequence[PricedStep]
@@ -428,20 +427,6 @@ class StartFinder:
             trust=TRUST_UNHEARD if is_unheard else TRUST_IN_TIMES,
             settings=query.question.settings,
             tested=draft.tested,
-        )
-
-    def _unfit(
-        self, draft: StartDraft, smallest: PricedStep | None, narrower: tuple[str, PricedStep] | None
-    ) -> StartConfiguration:
-        framework = draft.situation.framework
-        if smallest is not None:
-            assumed_settings(draft.situation, smallest.layout, None)  # refuses what it cannot be told
-        return StartConfiguration(
-            framework=framework.id,
-            version=framework.version,
-            layout=smallest.layout if smallest else None,
-            fits=False,
-            fits_in=(narrower[0], narrower[1].layout) if narrower else None,
         )
 
     def _path(self, hardware: str) -> tuple[str, ...]:

@@ -24,7 +24,11 @@ from recommender.cost_model.layout_domain import (
 from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.settings.plans import CHOICES, PHASES, LayoutError
 from recommender.cost_model.workloads.memory_fit import least_bytes, memory_bytes
-from recommender.cost_model.workloads.serving_flow import MOST_USERS, engines_replayed
+from recommender.cost_model.workloads.serving_flow import (
+    MOST_REPLAYED,
+    MOST_USERS,
+    engines_replayed,
+)
 from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.layout_question import LIMITED, LayoutQuestion, batches, on_devices
 from recommender.ranking.start import ExpectedValue
@@ -115,8 +119,11 @@ def replayed(query: LayoutQuestion, options: Sequence[PricedStep]) -> list[Price
     users: dict[ModelSizes, float] = defaultdict(float)
     for at, option in enumerate(options):
         held = fullest(query.question.model, option.layout)
-        layout, each = option.layout, _requests(option) / option.layout.pp
-        users[held] += (own := each * float(engines_replayed(each, layout.dp * layout.pp)))
+        layout = option.layout
+        waiting = float(str(query.question.settings.get("concurrency", 0))) / layout.dp
+        each = max(_requests(option), waiting) / layout.pp
+        own = max(each * float(engines_replayed(each, layout.dp * layout.pp)), MOST_USERS / MOST_REPLAYED)
+        users[held] += own
         alike[held, int((users[held] - own) // MOST_USERS)].append(at)  # no more than one price replays
     found = list(options)
     for (held, _), places in alike.items():

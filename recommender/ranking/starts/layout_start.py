@@ -11,6 +11,8 @@ from kg.terms.dialects import positive, statement
 from recommender.cost_model.layout_domain import divisors, powers
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.change import NotHere
+from recommender.ranking.start import StartConfiguration
+from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.draft import WORTH_TESTING
 from recommender.ranking.starts.launchable import launchable
 from recommender.ranking.starts.layout_choice import choose_layouts
@@ -24,11 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.cost_model.question import Question
-    from recommender.ranking.start import StartConfiguration
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.screening import Screen
+    from recommender.ranking.starts.situation import StartSituation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,3 +163,19 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
     ]
     options = [PricedStep(layout=layout) for layout in layouts]
     return choose_layouts(options, draft.for_layout(), training=False)[0].option.layout
+
+
+def unfit_start(
+    situation: StartSituation, smallest: PricedStep | None, narrower: tuple[str, PricedStep] | None
+) -> StartConfiguration:
+    """The start of what does not fit: the smallest layout that does, and the format in which it fits here."""
+    framework = situation.framework
+    if smallest is not None:
+        assumed_settings(situation, smallest.layout, None)  # refuses what it cannot be told
+    return StartConfiguration(
+        framework=framework.id,
+        version=framework.version,
+        layout=smallest.layout if smallest else None,
+        fits=False,
+        fits_in=(narrower[0], narrower[1].layout) if narrower else None,
+    )
