@@ -53,9 +53,6 @@ def write_file(form: str, cases: Iterable[Case], stream: IO[bytes]) -> ExportRes
         form: ``cases`` or ``csv``.
         cases: The cases.
         stream: The file.
-
-    Raises:
-        InputError: The form cannot hold a name.
     """
     done = ExportResult(files=1, rows=-1 if form == "csv" else 0)  # a table has a header
     for line in cases_csv.write(cases) if form == "csv" else case_jsonl.write(cases):

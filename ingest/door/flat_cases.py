@@ -2,7 +2,7 @@
 
 A column is called by the path of its field: ``task.op``, ``task.shape.M``, ``config.block_size_x``. An empty
 cell is no value; a cell that is not a simple word is JSON, so ``16`` is a number, ``"16"`` a text and
-``null`` a value.
+``null`` a value. An object with a name that no header can hold stays whole, in one cell: ``config``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from ingest.door.writing import to_record
-from kg.errors import InputError
 from kg.nouns.entities import Case
 from kg.nouns.values import canonical_json
 
@@ -66,11 +65,6 @@ class CaseRows:
     """
 
     def __init__(self, cases: Iterable[Case]) -> None:
-        """Read the cases.
-
-        Raises:
-            InputError: A parameter whose name no header can hold.
-        """
         self._file = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115  closed by __exit__
         found: dict[str, set[type]] = {}
         for case in cases:
@@ -78,9 +72,6 @@ class CaseRows:
             for name, value in row.items():
                 found.setdefault(name, set()).add(type(value))
             self._file.write(canonical_json(row) + "\n")
-        for name in found:
-            if name != name.strip() or not name.isprintable():
-                raise InputError(f"{name!r} cannot be the name of a column", hint="export as cases (.jsonl)")
         self.columns = dict(sorted(found.items(), key=lambda item: (_place(item[0]), item[0])))
 
     def __enter__(self) -> Self:
@@ -118,7 +109,11 @@ def value_of(text: str) -> object:
 
 
 def _flatten(name: str, content: object, row: dict[str, object]) -> None:
-    if isinstance(content, dict) and (name in SECTIONS or name in _OBJECTS):
+    if (
+        isinstance(content, dict)
+        and name in {*SECTIONS, *_OBJECTS}
+        and all(key.isprintable() and key == key.rstrip() for key in content)
+    ):
         for key, item in content.items():
             _flatten(f"{name}.{key}", item, row)
     elif content is not None or name.startswith("config."):

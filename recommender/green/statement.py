@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -33,6 +34,8 @@ MATURITY = (
     ("embodied carbon of the hardware is counted", "embodied"),
 )
 """A checklist, no level: the sources' maturity levels name no test that could be failed."""
+_MARKUP = re.compile(r"[\\`*\[\]<&~|]|\b_|_\b|^[#>+=-]|(?<=\d)[.)](?=\s)")
+"""Of Markdown, and of its tables (CommonMark 0.31.2, sections 2.4, 4 to 6; GitHub's, 4.10 and 6.5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,21 +146,19 @@ class CarbonStatement:
     def to_markdown(self) -> str:
         """The statement as Markdown."""
         rows = ["| part | known by | kWh | g/kWh | g CO2 | intensity from |", "|---|---|---|---|---|---|"]
-        rows += [f"| {' | '.join(cells)} |" for cells in self._cells()]
-        totals = [f"* {text}" for text in self._total_texts()]
+        rows += [f"| {' | '.join(map(_plain, cells))} |" for cells in self._cells()]
         points = [f"* [{'x' if holds else ' '}] {text}" for text, holds in self.checklist()]
-        notes = [f"* {text}" for text in self.notes]
         parts = [
-            f"# {self.title}",
+            f"# {_plain(self.title)}",
             f"Made {self.made_at:%Y-%m-%d %H:%M} UTC.",
             "\n".join(rows),
-            "\n".join(totals),
+            "\n".join(f"* {text}" for text in self._total_texts()),
         ]
         if self.indices:
             parts += ["## Indices", "\n".join(f"* {name}: {value}" for name, value in self.indices.items())]
         parts += ["## Rests on", "\n".join(points)]
-        if notes:
-            parts += ["## Notes", "\n".join(notes)]
+        if self.notes:
+            parts += ["## Notes", "\n".join(f"* {_plain(text)}" for text in self.notes)]
         return "\n\n".join(parts) + "\n"
 
     def _cells(self) -> list[tuple[str, ...]]:
@@ -175,11 +176,15 @@ class CarbonStatement:
 
     def _total_texts(self) -> list[str]:
         overhead = "" if self.pue is None else f", with a PUE of {self.pue:g}"
-        texts = []
-        for kind, (energy, carbon) in self.totals().items():
-            grams = "carbon unknown" if carbon is None else f"{carbon:.4g} g CO2"
-            texts.append(f"{kind}: {energy:.4g} kWh, {grams}{overhead}")
-        return texts
+        return [
+            f"{kind}: {energy:.4g} kWh, {'carbon unknown' if carbon is None else f'{carbon:.4g} g CO2'}{overhead}"
+            for kind, (energy, carbon) in self.totals().items()
+        ]
+
+
+def _plain(text: str) -> str:
+    """A text in one line of Markdown that shows as it is."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def make_statement(

@@ -17,6 +17,10 @@ RICH: tuple[dict[str, Any], ...] = (
             'größe, "q"': "ja\nnein",
         }
     },
+    {
+        "config": {"tab\tin": "=1+1", "unset": None},
+        "task": {"kind": "kernel", "op": "gemm", "shape": {"M\t": 4, "N": 64}},
+    },
     {"config": {"a.b": 1, "block": 2.5}, "software": {"cann": "8.0", "cuda": "12"}},
     {"task": {"kind": "training", "op": "pretrain", "model": "7", "shape": {"x": {"y": 1}}, "dtype": "bf16"}},
     {"hardware": {"name": "NVIDIA A100", "count": 8, "interconnect": "NVLink, 600 GB/s"}},

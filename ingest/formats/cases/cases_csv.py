@@ -41,11 +41,7 @@ def read(content: Content, records: Records) -> Iterator[Case | Fault]:
 
 
 def write(cases: Iterable[Case]) -> Iterator[str]:
-    """Lines of the table.
-
-    Raises:
-        InputError: A parameter whose name no header can hold.
-    """
+    """Lines of the table."""
     with CaseRows(cases) as rows:
         yield _line(list(rows.columns))
         for row in rows:

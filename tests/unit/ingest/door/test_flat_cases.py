@@ -10,7 +10,6 @@ import pytest
 from ingest.door.flat_cases import cell, value_of
 from ingest.door.records import NameResolver
 from ingest.exporting import write_file
-from kg.errors import InputError
 from kg.nouns.values import Settings
 from tests.samples.rich_cases import untimed
 
@@ -51,10 +50,16 @@ def is_number(text: str) -> bool:
     return re.fullmatch(r"-?[\d.e-]+", text) is not None
 
 
-def test_a_name_that_no_header_can_hold_is_refused(tmp_path: Path, names: NameResolver) -> None:
-    case = replace(untimed(names, 1), configuration=Settings({"two\nlines": 1}))  # of an older workspace
-    with (tmp_path / "x.csv").open("wb") as stream, pytest.raises(InputError, match="name of a column"):
-        write_file("csv", [case], stream)
-
-
-# -- answers -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["a\tb", "a\xa0b", "a ", "two\nlines"])
+def test_an_object_with_a_name_that_no_header_can_hold_is_one_cell(
+    tmp_path: Path, names: NameResolver, name: str
+) -> None:
+    plain = untimed(names, 1)
+    odd = replace(plain, configuration=Settings({name: "=1+1", "unset": None}))
+    with (tmp_path / "x.csv").open("w+b") as stream:
+        assert write_file("csv", [plain, odd], stream).rows == 2
+    header, first, second = csv.reader((tmp_path / "x.csv").read_text().splitlines())
+    assert {"config", "config.num_warps"} <= set(header)
+    assert all(column == column.strip() and column.isprintable() for column in header)
+    assert not first[header.index("config")]
+    assert value_of(second[header.index("config")]) == odd.configuration.to_json()

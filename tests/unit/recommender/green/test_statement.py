@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 from kg.errors import InputError
 from recommender.green.indices import indices_of
@@ -66,6 +67,39 @@ def test_a_log_without_times_needs_its_start(tmp_path: Path) -> None:
     placed = make_statement([path], series=SERIES, now=START, interval_s=3600, start=START)
     assert placed.lines[0].carbon_g == pytest.approx(0.1 * 100)
     assert any("3600 s between" in note for note in placed.notes)
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1)) ![x](x)",
+    "a | b | c",
+    "# a\n\n# b",
+    "- a",
+    "1. a",
+    "> a",
+    "`a` **b** _c_ ~~d~~",
+    "&lt;b&gt; \\<b>",
+    "---",
+    "===",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_is_markup(tmp_path: Path, text: str) -> None:
+    made = make_statement([tracked(tmp_path)], series=SERIES, now=START)
+    lines = tuple(replace(line, part=text, doubt=text) for line in made.lines)
+    read = MarkdownIt("gfm-like", {"linkify": False}).parse(
+        replace(made, lines=lines, title=text, notes=(text,)).to_markdown()
+    )
+    kinds = {inner.type for token in read for inner in token.children or ()}
+    assert kinds == {"text"}
+    inline = [token.children or () for token in read if token.type == "inline"]
+    told = ["".join(inner.content for inner in inners) for inners in inline]
+    whole = " ".join(text.split())
+    assert (told[0], told[-1]) == (whole, whole)
+    assert sum(item.startswith(whole) for item in told) == len(lines) + 2
+    assert sum(token.type == "td_open" for token in read) == 6 * len(lines)
+    assert sum(token.type == "heading_open" for token in read) == 3
 
 
 def test_json_has_everything(tmp_path: Path) -> None:
