@@ -176,10 +176,9 @@ class CarbonStatement:
 
     def _total_texts(self) -> list[str]:
         overhead = "" if self.pue is None else f", with a PUE of {self.pue:g}"
-        return [
-            f"{kind}: {energy:.4g} kWh, {'carbon unknown' if carbon is None else f'{carbon:.4g} g CO2'}{overhead}"
-            for kind, (energy, carbon) in self.totals().items()
-        ]
+        totals = self.totals().items()
+        grams = {kind: "carbon unknown" if g is None else f"{g:.4g} g CO2" for kind, (_, g) in totals}
+        return [f"{kind}: {kwh:.4g} kWh, {grams[kind]}{overhead}" for kind, (kwh, _) in totals]
 
 
 def _plain(text: str) -> str:
