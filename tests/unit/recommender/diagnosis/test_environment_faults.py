@@ -1,0 +1,57 @@
+"""Errors of what programs run in, in the words of Python, the shell, the loader and job schedulers."""
+
+from pathlib import Path
+
+import pytest
+
+import data
+from ingest.knowledge.files import read_knowledge
+from kg.nouns.knowledge import FaultPattern
+from recommender.diagnosis.known_faults import read_faults
+
+FILES = ("faults.yaml", "faults-devices.yaml", "faults-engines.yaml", "faults-environment.yaml")
+FAULTS = [
+    noun
+    for name in FILES
+    for noun in read_knowledge(data.text(f"knowledge/{name}"), name)
+    if isinstance(noun, FaultPattern)
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("ModuleNotFoundError: No module named 'apex'", "python-module-missing"),
+        ("(Worker pid=7) ERROR 07-14 09:13:11 [x.py:8] ModuleNotFoundError: No module named 'apex.normalization'", "python-module-missing"),
+        ("ImportError: cannot import name 'top_k' from 'transformers.generation' (/usr/lib/x.py)", "python-releases-apart"),
+        ("TypeError: Attention.forward() got an unexpected keyword argument 'layer_idx'", "python-releases-apart"),
+        ("ImportError: libnvinfer.so.10: cannot open shared object file: No such file or directory", "library-missing"),
+        ("RuntimeError: operator torchaudio::ffmpeg does not exist", "torch-builds-apart"),
+        ("start.sh: line 12: 88123 Illegal instruction     (core dumped) llama-server -m m.gguf", "illegal-instruction"),
+        ("start.sh: line 12: 88123 Killed                  python pretrain.py", "process-killed"),
+        ("start.sh: line 12: msrun: command not found", "command-missing"),
+        ("json.decoder.JSONDecodeError: Extra data: line 3 column 1 (char 90)", "json-broken"),
+        ("pretrain_gpt.py: error: argument --bf16: ignored explicit argument 'x': expected one argument", "argument-refused"),
+        ("pretrain_gpt.py: error: unrecognized arguments: --use-flashattn", "argument-unknown"),
+        ("slurmstepd: error: Detected 1 oom_kill event in StepId=9.0.", "process-killed"),
+        ("slurmstepd: error: *** STEP 9.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***", "job-out-of-time"),
+    ],
+)  # fmt: skip
+def test_what_an_environment_lacks_is_named(tmp_path: Path, line: str, fault: str) -> None:
+    (log := tmp_path / "run.log").write_text(line + "\n")
+    assert [item.fault.id for item in read_faults(log, FAULTS)] == [fault]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        """WARNING 07-14 09:11:32 [cpu.py:12] Failed to import from vllm._C: ModuleNotFoundError("No module named 'vllm._C'")""",
+        "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB",
+        "INFO killed 2 of 3 idle workers at line 5",
+        "INFO the command was not found in the cache, compiling it",
+    ],
+)
+def test_what_programs_tell_on_their_way_is_no_fault_of_the_environment(tmp_path: Path, line: str) -> None:
+    (log := tmp_path / "run.log").write_text(line + "\n")
+    environment = {item.id for item in FAULTS if item.source.title.startswith(("Python", "Linux", "Bash"))}
+    assert not environment & {item.fault.id for item in read_faults(log, FAULTS)}
