@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+import yaml
 
 from cli.app import app
 from cli.text.language import help_text, localised, use_language
@@ -260,3 +261,10 @@ def test_few_texts_of_the_code_have_no_chinese() -> None:
         if one[0] not in report and all(of_sentences & {*english(localised(each))} for each in one)
     ]
     assert len(left) <= UNTRANSLATED, (len(left), sorted(left))
+
+
+def test_what_a_setting_needs_is_told_in_chinese(chinese: None) -> None:
+    """Settings that do not apply say which part the situation lacks."""
+    parts = [item["part"] for item in yaml.safe_load(shipped_text("settings/parts.yaml"))]
+    lacking = [f"no {part}" for part in parts]
+    assert [text for text in lacking if localised(text) == text] == []
