@@ -133,8 +133,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
         say(_headline(answer, plan))
         if line := _assumptions(answer, plan, with_options=verbose):
             say(line)
-        for text in start.paste_lines:
-            print(f"  {text}")
+        _show_lines(answer, start)
     if added := _added(answer):
         say(f"Not in yours: {added}")
     if start.needs:
@@ -155,6 +154,20 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     others = [item for item in plan.changes if item not in shown]
     also = "Also documented" if answer.problem.workload.model else "Also worth timing"
     _show_rest(plan, others, also, verbose=verbose)
+
+
+def _show_lines(answer: Answer, start: StartConfiguration) -> None:
+    """Print the lines to paste, and where they belong if they have no command of their own."""
+    if start.is_bare:
+        if answer.problem.situation.has_script:
+            say("In your launch (--write FILE writes it whole):")
+        elif start.paste_lines:
+            say("In the launch of your own script:")
+        elif start.framework:
+            known = f"No command of {start.framework} for it is known here"
+            say(f"{known}: what follows is for a script of your own")
+    for text in start.paste_lines:
+        print(f"  {text}")
 
 
 def _added(answer: Answer) -> str:

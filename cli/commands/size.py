@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.answers.capacity import Capacity, CapacityOption, CapacityRequest
 
 _PER = {"": 1.0, "s": 1.0, "min": 1 / 60, "h": 1 / 3600, "d": 1 / 86400}
-_RATE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*+(?:/\s*+(s|min|h|d))?\s*$")
+_RATE = re.compile(r"\s*((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*+(?:/\s*+(s|min|h|d))?\s*$")
 
 
 RateOption = Annotated[

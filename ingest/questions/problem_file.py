@@ -27,6 +27,7 @@ KEYS = (
     "software",
 )
 """Keys of a question. ``notes`` beside them holds the assumptions of a reader of another form."""
+_INSTEAD = "ask by --model, --phase and --hardware, or with a script: --from-command SCRIPT"
 
 
 def read_problem_file(path: Path) -> dict[str, object]:
@@ -42,8 +43,10 @@ def read_problem_file(path: Path) -> dict[str, object]:
 
     try:
         raw = read_start(path, MAXIMUM_FILE_BYTES)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such problem file", hint=_INSTEAD) from None
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {error.strerror}", hint=_INSTEAD) from None
     if len(raw) > MAXIMUM_FILE_BYTES:
         raise InputError(f"{path}: too large for a problem file")
     faults = Faults()
@@ -61,5 +64,6 @@ def read_problem_file(path: Path) -> dict[str, object]:
             if name not in KEYS:
                 top.fault(f"unknown key {name}", name)
     if faults.all or not isinstance(content, dict):
-        raise CaseFormatError(str(path), faults.all, hint=f"keys: {', '.join(KEYS)}")
+        hint = f"keys: {', '.join(KEYS)}" if isinstance(content, dict) else _INSTEAD
+        raise CaseFormatError(str(path), faults.all, hint=hint)
     return content

@@ -163,7 +163,13 @@ class _Reader:
             if value is not None
         )
         named = str(self.raw.get("model") or "").strip()
-        fact = "checkpoint" if "/" in named else "named" if read_name(named).is_dated else ""
+        fact = (
+            "checkpoint"
+            if "/" in named or named.endswith(".gguf")
+            else "named"
+            if read_name(named).is_dated
+            else ""
+        )
         own = [StatedFact(name=fact, value=named, origin=self._origin("model"))] if fact else []
         return Situation.of([*self.derived, *own, *stated])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _NUMBER = r"\d+(?:\.\d+)+(?:\.?(?:rc|RC|post|a|b|T)\d+)*"
+_PACKAGES = ("vllm", "vllm-ascend", "sglang", "lmdeploy")
 _PROGRAMS = (
     ("vllm-ascend", re.compile(rf"(?:^|/)vllm-ascend[\w-]*:v?(?P<release>{_NUMBER})")),
     ("sglang", re.compile(rf"(?:^|/)sglang[\w-]*:v?(?P<release>{_NUMBER})")),
@@ -12,10 +13,16 @@ _PROGRAMS = (
     ("mindie", re.compile(rf"(?:^|/)mindie[\w-]*:v?(?P<release>{_NUMBER})", re.IGNORECASE)),
     ("vllm", re.compile(rf"(?:^|/)vllm(?:-openai)?[\w-]*:v?(?P<release>{_NUMBER})(?!\S*_vllm_)")),
     ("vllm", re.compile(rf"(?:^|/)vllm[\w-]*:\S*_vllm_v?(?P<release>{_NUMBER})")),
-    *((name, re.compile(rf"^{name}==(?P<release>{_NUMBER})")) for name in ("vllm", "vllm-ascend", "sglang")),
+    ("tgi", re.compile(rf"(?:^|/)text-generation-inference:v?(?P<release>{_NUMBER})")),
+    ("tei", re.compile(rf"(?:^|/)text-embeddings-inference:(?:[\w.]+-)?v?(?P<release>{_NUMBER})")),
+    ("lmdeploy", re.compile(rf"(?:^|/)lmdeploy[\w-]*:v?(?P<release>{_NUMBER})")),
+    ("llama.cpp", re.compile(r"(?:^|/)llama\.cpp:(?:[\w.]+-)+(?P<release>b\d+)")),
+    *((name, re.compile(rf"^{name}==(?P<release>{_NUMBER})")) for name in _PACKAGES),
 )
 """Program by the name of its image or package; ROCm's image of vLLM has the release of vLLM behind its own
-(https://hub.docker.com/r/rocm/vllm/tags)."""
+(https://hub.docker.com/r/rocm/vllm/tags), those of TEI and llama.cpp have the kind of device before it
+(https://huggingface.co/docs/text-embeddings-inference/supported_models#supported-hardware,
+https://github.com/ggml-org/llama.cpp/blob/master/docs/docker.md)."""
 _VERSION = re.compile(rf"v?({_NUMBER})(?:\+\S*)?$")
 
 

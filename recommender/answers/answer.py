@@ -12,6 +12,7 @@ from kg.nouns.gain import factor_text, rounded_factor
 from kg.nouns.situation import FactOrigin, Situation
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import plain_key
+from kg.terms.setting_registry import registry, softwares
 from recommender.ranking.plan_setting import Origin
 
 if TYPE_CHECKING:
@@ -145,11 +146,13 @@ class Answer:
             return ()
         known = {plain_key(name).rpartition(".")[2] for name in current}
         shape = {fact.name.rpartition(".")[2] for fact in facts}  # lengths and counts of a script are facts
-        program = self.plan.start.framework
+        program, version = self.plan.start.framework, self.plan.start.version
+        release = registry(program).at(version) if program in softwares() and version else None
         return tuple(
-            item.key
+            item.negation if item.negation and item.value is False else item.key
             for item in self.plan.start.settings
             if item.origin is not Origin.CURRENT
+            and not (release is not None and release.look_up(item.key, suggest=False).is_default(item.value))
             and plain_key(item.key).rpartition(".")[2] not in known
             and ((meaning := meaning_of(item.key, program)) is None or meaning.fact not in shape)
         )

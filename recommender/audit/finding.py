@@ -121,7 +121,8 @@ class SettingFinding:
     def is_taken_back(self) -> bool:
         """True if a start omits the setting; a warning leaves it to the user, but debugging goes."""
         is_left_on = self.kind is FindingKind.DEBUGGING and self.level is not FindingLevel.NOTE
-        return is_left_on or (self.level is FindingLevel.ERROR and self.kind in _TAKEN_BACK)
+        is_undone = self.kind is FindingKind.CONTRADICTION and not divides(self.setting.key)
+        return is_left_on or (self.level is FindingLevel.ERROR and (is_undone or self.kind in _TAKEN_BACK))
 
     @property
     def is_below_told(self) -> bool:

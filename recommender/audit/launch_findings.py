@@ -59,7 +59,7 @@ def launch_findings(case: AuditCase) -> Iterator[SettingFinding]:
 
 
 def _devices(case: AuditCase, values: Mapping[str, Value]) -> Iterator[SettingFinding]:
-    """Find a server that divides over more devices than its variables show it."""
+    """Find a server that divides over more devices than its variables show it, or over fewer."""
     names = {name: value for forms in case.forms.values() for name, value in forms.items()}
     if _SPREAD & names.keys() or "ray" in names.values():
         return
@@ -75,8 +75,22 @@ def _devices(case: AuditCase, values: Mapping[str, Value]) -> Iterator[SettingFi
                     f"它只暴露 {shown} 张卡，而启动按 {needed} 张卡切分",
                 ),
                 ("the engine does not start", "引擎无法启动"),
-                remedy=f"{setting.key}={setting.value},...: {needed} devices",
+                remedy=f"{setting.key}: {needed} devices",
             )
+        elif shown is not None and needed < shown and case.program != "llama.cpp":
+            yield _finding(
+                setting,
+                "idle-devices",
+                (
+                    f"it shows {shown} devices, and the launch uses {needed}",
+                    f"它暴露 {shown} 张卡，而启动只用 {needed} 张",
+                ),
+                ("the others idle", "其余设备闲置"),
+                ("where another program uses them", "另有程序使用它们时"),
+                kind=FindingKind.LIMIT,
+                level=FindingLevel.WARNING,
+                remedy=f"{setting.key}: {needed} device{'s' if needed > 1 else ''}",
+            )  # fmt: skip
 
 
 def _batches(case: AuditCase, values: Mapping[str, Value], read: Statement) -> Iterator[SettingFinding]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kg.nouns.setting import Setting
     from recommender.audit.case import AuditCase
 
-STRICT = frozenset({"vllm", "vllm-ascend", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp"})
+STRICT = frozenset({"vllm", "vllm-ascend", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp", "tgi", "tei"})
 """Servers, whose parsers take no flag that they do not know; a trainer's script may have its own."""
 
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from kg.errors import InputError
+from kg.errors import InputError, MissingFactError
 from kg.terms.circumstances import sizes_of_shape
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
@@ -205,11 +205,13 @@ class Question:
 
         Raises:
             InputError: The cost model does not know such a phase or workload.
-            MissingFactError: A size of the model is unknown.
+            MissingFactError: A size of the model is unknown, or it is served in a way that is not modelled.
         """
         work = problem.workload
         if not is_step(problem):
             raise InputError("the cost model knows training and serving of a model")
+        if sizes.get("architecture") == "diffusion" and (phase or work.kind.value) == "serving":
+            raise MissingFactError(f"{work.model} denoises in steps, which are not modelled")
         stated = {**sizes, **work.shape, **work.traits}
         facts = QuestionFacts.look_up(work.model or "", stated, tree, problem.hardware.name, server)
         engine, version = engine_of(problem.software)

@@ -25,7 +25,7 @@ _FILLED = re.compile(r"[\w:./-]*+\$([A-Z][A-Z_]{2,}+|\{\w+(:-[\w.-]*)?\}|\(\w+\)
 _LISTS = frozenset({"ModelConfig"})
 """Fields of MindIE's config.json that hold a list of objects, of which a plan sets the first."""
 STAGE = "STAGE"
-"""Stands in a command for the stage of training, which a launch script states itself."""
+"""Stands in a command for the stage or the script of training, which a launch states itself."""
 UNNAMED = "MODEL"
 """Stands in a command for a model whose files are not named."""
 COMMANDS = {name: command for name, (command, words) in pasted_after().items() if not words}
@@ -52,10 +52,7 @@ def pasted(
     """
     named, written = file_words(settings, framework)
     words = [*flag_words(settings), *object_words(settings), *named]
-    program = _filled(COMMANDS.get(framework, ""), filled)
-    program = "" if STAGE in program else program  # the launch of a script of their own
-    if any(item.key == OF_DIFFUSION for item in settings):
-        program = f"sglang serve --model-path {UNNAMED}"
+    program = command_of(settings, framework, filled)
     if checkpoint:
         program = program.replace(UNNAMED, shell_word(checkpoint))
     if framework in OVERRIDING:
@@ -64,11 +61,19 @@ def pasted(
         fields = [item for item in settings if _is_field(item) and f"{item.key}=" not in file]
         if named := [f"{item.key}={shell_word(show(item.value))}" for item in fields]:
             words = [*file.split(), *named, *words]
-    lines = wrapped_command([program, *words] if program else words)
+    lines = wrapped_command([*re.split(" (?=--)", program), *words] if program else words)
     others = field_lines(item for item in settings if not (named and item.where is SettingPlace.YAML))
     exports = [line.removeprefix("export ") for line in export_lines(settings)]
     exported = wrapped_command(["export", *exports] if exports else [])
     return [*exported, *written, *lines, *others]
+
+
+def command_of(settings: Iterable[PlanSetting], framework: str, filled: Mapping[str, str]) -> str:
+    """The command that settings are appended to; empty where it is not known or the user's launch has it."""
+    if any(item.key == OF_DIFFUSION for item in settings):
+        return f"sglang serve --model-path {UNNAMED}"
+    program = _filled(COMMANDS.get(framework, ""), filled)
+    return "" if STAGE in program else program
 
 
 def _filled(text: str, filled: Mapping[str, str]) -> str:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, four_digits, in_json
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.paste import (
     ENGINES,
+    OVERRIDING,
+    command_of,
     export_lines,
     field_lines,
     flag_words,
@@ -115,6 +118,13 @@ class StartConfiguration:
     def paste_lines(self) -> list[str]:
         """Lines to paste: exports, one command with flags and JSON, fields of files."""
         return pasted(self.settings, self.framework, self.checkpoint, self.filled)
+
+    @property
+    def is_bare(self) -> bool:
+        """True if nothing of it can be run as it is printed: it has flags without a command, or no line."""
+        if self.framework in OVERRIDING or command_of(self.settings, self.framework, self.filled):
+            return False
+        return not self.paste_lines or any(item.where is SettingPlace.FLAG for item in self.settings)
 
     @property
     def words(self) -> list[str]:

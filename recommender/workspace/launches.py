@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 SECRET = "SECRET"  # noqa: S105  it stands in the place of one
-_NOT_KEPT = frozenset({"model", "model_path", "config", "gpus", "dtype"})
+_NOT_KEPT = frozenset({"model", "model_path", "config", "gpus"})
 """Options that a start says itself, or by other settings."""
 
 
@@ -57,6 +57,7 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
         if item.place is SettingPlace.FLAG
         and plain_key(item.key).replace("-", "_") in NOT_TUNED - _NOT_KEPT
         and plain_key(item.key) not in held | gone
+        and (plain_key(item.key) != "dtype" or item.value == answer.problem.workload.precision)
     ]
     start = replace(start, settings=(*start.settings, *kept))
     found = {plain_key(item.setting.key) for item in answer.findings if item.kind is FindingKind.LIMIT}

@@ -208,6 +208,7 @@ def test_a_file_that_is_none_is_named(run: Any, tmp_path: Path, path: str) -> No
     ran = run("recommend", path, folder=tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert ran.fault.startswith(f"{path}: ")
+    assert "--from-command SCRIPT" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.script import UNKNOWN, ShellCommand
 from ingest.questions.launches.shell import read_script
+from ingest.questions.launches.variables import COMPOSED
 from kg.nouns.values import parse_json
 
 if TYPE_CHECKING:
@@ -168,18 +169,38 @@ def _container(
     def filled(match: re.Match[str]) -> str:
         return environment.get(match[1], f"{UNKNOWN}{match[0]}{UNKNOWN}")
 
+    devices = dict(_devices(pairs))
     is_shell = "-c" in words
     return Container(
         command=ShellCommand(
             words=tuple(word if is_shell else _REFERENCE.sub(filled, word) for word in words),
             line=node.line,
-            environment={name: value for name, value in environment.items() if name not in own},
+            environment={name: value for name, value in environment.items() if name not in own} | devices,
             image=image,
         ),
         words=tuple(part for _, part in found),
         node=node,
         keys=(entry, command, variables),
     )
+
+
+def _devices(pairs: Mapping[str, YamlNode]) -> Iterator[tuple[str, str]]:
+    """Devices that a container is given, as variables show them: ``nvidia.com/gpu``, or those of compose."""
+    for node in _inside(pairs, "resources", "limits"):
+        yield from ((name, value.plain_text) for name, value in node.keys().items() if "/" in name)
+    for node in _inside(pairs, "deploy", "resources", "reservations", "devices"):
+        for item in node.items or ():
+            held = item.keys()
+            if "count" in held:
+                yield COMPOSED, held["count"].plain_text
+            elif "device_ids" in held:
+                yield COMPOSED, str(len(held["device_ids"].items or ()))
+
+
+def _inside(pairs: Mapping[str, YamlNode], first: str, *rest: str) -> Iterator[YamlNode]:
+    """The node at a path of keys, if there is one."""
+    if (node := pairs.get(first)) is not None:
+        yield from _inside(node.keys(), *rest) if rest else (node,)
 
 
 def _words(

@@ -26,7 +26,6 @@ ADDRESSES = tuple(table("left_out")["address"])
 
 _NAMED = re.compile(r"[^'\"]*/(?=[\w.-]*[A-Za-z])(?![0-9a-f]{12,})[\w.-]+")
 """A path that ends with a name, whatever folder a variable says."""
-_NO_FORMAT = frozenset({"auto", "half", "float"})
 _ROLES: Mapping[str, str] = MappingProxyType(
     {"kv_producer": "prefill", "kv_consumer": "decode", "prefill": "prefill", "decode": "decode"}
 )
@@ -69,7 +68,7 @@ def read_server(
     elif model:
         question["model"] = model
     dtype, is_quantised = options.text("dtype"), "quantization" in options.values
-    if dtype and dtype not in _NO_FORMAT and not (is_quantised or read_name(model or "").weights):
+    if dtype and dtype != "auto" and not (is_quantised or read_name(model or "").weights):
         question["precision"] = dtype  # of quantised weights it is what they are widened to
     role = next((role for key in _ROLE_KEYS if (role := _ROLES.get(str(options.values.get(key))))), "")
     if role:

@@ -13,10 +13,10 @@ from kg.terms.setting_registry import registry, softwares
 
 NOT_TUNED_ENVIRONMENT = re.compile(
     r"PATH$|^(HOME|LD_|PYTHON|HF_|HOST|MASTER_|NODE_?RANK|RANK|GLOO_|TP_SOCKET|WANDB|LANG|LC_|http|no_proxy|SLURM_)"
-    r"|SOCKET_IFNAME|IF_IP|IFNAME|_URL$|_ADDR$|_PORT$|_DIR$|LOG_(PATH|DIR)|TOKEN$|KEY$|VISIBLE_DEVICES$",
+    r"|SOCKET_IFNAME|IF_IP|IFNAME|_URL$|_ADDR$|_PORT$|_DIR$|LOG_(PATH|DIR)|TOKEN$|KEY$|VISIBLE_DEVICES$|/",
     re.IGNORECASE,
 )
-"""Variables of places, ranks and keys: they are no settings to tune."""
+"""Variables of places, ranks and keys, and resources of containers: they are no settings to tune."""
 
 CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 _PASSING = frozenset({"exec", "nohup", "setsid", "time"})
@@ -27,6 +27,10 @@ _VISIBLE = (
     "CUDA_VISIBLE_DEVICES",
     "HIP_VISIBLE_DEVICES",
 )
+COMPOSED = "reservations/gpu"
+"""Name of the devices that a service of compose reserves."""
+_RESOURCE = re.compile(r"/(gpu|tpu|npu|gaudi|ascend[\w-]*)$", re.IGNORECASE)
+"""End of the names of devices among the resources of Kubernetes, by its plugins of devices."""
 _BATCH = re.compile(r"^#SBATCH\s+(--[\w-]+|-[A-Za-z])(?:[= ]\s*)?(\S+)?", re.MULTILINE)
 _BATCH_NODES, _BATCH_EACH = ("-N", "--nodes"), ("--gpus-per-node", "--gres", "--gpus-per-task")
 _BATCH_ALL = ("--gpus", "-G")
@@ -58,7 +62,8 @@ def visible_devices(environment: Mapping[str, str]) -> int | None:
         devices = environment.get(name, "")
         if re.fullmatch(r"\d+(\s*,\s*\d+)*", devices):
             return devices.count(",") + 1
-    return None
+    given = (value for name, value in environment.items() if _RESOURCE.search(name) and value.isdecimal())
+    return next((int(value) for value in given if len(value) < _DIGITS), None)
 
 
 def reaching(words: Sequence[str], names: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm", "mindspeed-rl"})
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 _CHECKED_BY = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.14.0/megatron/training/arguments.py"
-SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm", "lmdeploy", "tgi", "tei"}
+SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm", "lmdeploy", "tgi", "tei", "llama.cpp"}
 OF_ADAPTERS = frozenset({"lora_rank", "frozen_bits"})
 """Facts of adapters: where a question tells them, no company of recipes takes them away."""
 OF_A_LOAD = frozenset({"length", "batch"})
 """Kinds of facts that settings only bound."""
+ALL_LAYERS = 999
+"""Layers on the device that are more than any model has, as llama.cpp's own examples write all of them
+(https://github.com/ggml-org/llama.cpp/blob/master/docs/build.md)."""
 INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
 """Formats that vllm-ascend serves from a checkpoint made for it."""
 
@@ -137,8 +140,13 @@ def _shared_out(
 
 def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
     framework, precision = situation.framework.id, settings.get("precision")
+    if (
+        framework == "llama.cpp"
+    ):  # its releases before b7698 keep the layers on the host; the slots share the context
+        yield "device_layers", ALL_LAYERS
     if (tokens := longest(situation)) is not None:
-        yield "max_len", tokens
+        slots = int(float(str(settings.get("batch") or 1))) if framework == "llama.cpp" else 1
+        yield "max_len", tokens * slots
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
         yield "input_len", math.ceil(prompt / PAGE) * PAGE
     yield from _whole(settings, "batch")

@@ -60,7 +60,8 @@ def launch_words(
     settings = [*settings, *_trained_model(situation, settings)]
     if situation.current is None:
         kinds = {plain_key(item.key) for item in settings}
-        found["STAGE"] = "rlhf" if "rlhf_type" in kinds else "sft"
+        stage = "rlhf" if "rlhf_type" in kinds else "sft"
+        found["STAGE"] = stage if framework == "ms-swift" else "SCRIPT"
     return list(settings), found
 
 

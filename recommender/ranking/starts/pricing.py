@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import DEGREES
-from kg.terms.dialects import spell
+from kg.terms.dialects import spell, statement
 from kg.terms.meanings import meaning_of
 from kg.terms.model_name import quantised_format
 from kg.terms.purposes import QUANTISATION, plain_key
@@ -82,10 +82,7 @@ def layout_question(
         draft.notes.append("; ".join(filter(None, (f"layouts are not priced: {fault}", fault.hint))))
         return None
     is_network = feeds_forward(question.model, question.phase)
-    reason = not_modelled(question.model)
-    if sizes.get("architecture") == "diffusion" and not situation.is_training:
-        reason = f"{question.model.id} denoises in steps, which are not modelled"
-    if reason:
+    if reason := not_modelled(question.model):
         draft.notes.append(f"layouts are not priced: {reason}")
         return None
     if question.engine != situation.framework.id:  # not stated, or what runs in its place
@@ -277,6 +274,11 @@ def _in_four_bit(one: WeighedRecipe, model: str, question: Question) -> bool:
     return held > USABLE_MEMORY * device.memory_capacity
 
 
+HALVED = frozenset({"tei"})
+"""Servers that on GPUs of NVIDIA compute in float16 unless they are told otherwise
+(https://github.com/huggingface/text-embeddings-inference/blob/v1.9.3/backends/src/dtype.rs)."""
+
+
 def _precision(draft: StartDraft, question: Question) -> str:
     """The precision of the weights: what is asked for, what the start quantises to, or the device's own."""
     quantised = draft.value(QUANTISATION)
@@ -291,10 +293,12 @@ def _precision(draft: StartDraft, question: Question) -> str:
         return name
     device = question.machine.device
     if not (stated := question.settings.get("precision")):
+        usual = "fp16" if device.nvidia and draft.situation.framework.id in HALVED else device.sixteen_bit
         if question.phase == "serving" and question.model.layers:
-            draft.assumed.append(assumed_precision(device.sixteen_bit))
-        return device.sixteen_bit
-    if not draft.situation.problem.workload.precision:
+            draft.assumed.append(assumed_precision(usual))
+        return usual
+    is_set = "precision" in statement(draft.situation.current or {}, draft.situation.framework.id).facts
+    if not (draft.situation.problem.workload.precision or is_set):
         draft.assumed.append(assumed_precision(f"{stated}, as they are published"))
     if (priced := device.computed_precision(str(stated))) != str(stated):
         draft.notes.append(f"layouts are priced in {priced}: nothing is known of the device in {stated}")

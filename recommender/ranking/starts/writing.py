@@ -155,6 +155,8 @@ def write_start(
 def _named(situation: StartSituation) -> str:
     """The model as its command takes it: as told, else as the hub has it and its tuned variants."""
     told, hub = situation.problem.situation, situation.model.hub
+    if situation.framework.id == "llama.cpp":
+        return told.checkpoint if told.checkpoint.endswith(".gguf") else f"{UNNAMED}.gguf"
     owner, _, base = hub.rpartition("/")
     name = told.model_name.lower()
     if told.checkpoint or name in {"", base.lower()}:
@@ -436,7 +438,8 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     is_asked = bool(draft.situation.problem.workload.precision) and not draft.situation.is_training
     wide = {"", "float32", draft.weight_format, *SIXTEEN_BIT}
     is_narrowed = (is_asked or draft.is_narrowed) and priced not in wide
-    is_named_so = bool(priced) and read_name(draft.situation.problem.situation.checkpoint).weights == priced
+    named = draft.situation.problem.situation.checkpoint
+    is_named_so = named.endswith(".gguf") or (bool(priced) and read_name(named).weights == priced)
     if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
         known = accuracy_in(draft.situation.model.id, priced) or "whose accuracy is not known here"
         lines.append(f"{UNNAMED} in {priced or 'this format'}, {known}")

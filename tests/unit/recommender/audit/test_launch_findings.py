@@ -64,6 +64,26 @@ def test_a_server_divides_over_no_more_devices_than_it_sees(
     assert ("fewer-devices-than-layout" in rules) == found
 
 
+@pytest.mark.parametrize(
+    ("program", "words", "found"),
+    [
+        ("vllm", "-tp 2", True),
+        ("vllm", "-tp 4", False),
+        ("vllm", "-tp 8", False),
+        ("llama.cpp", "-np 2", False),
+    ],
+)
+def test_devices_that_a_launch_leaves_idle_are_found(program: str, words: str, found: bool) -> None:
+    key, value = words.split()
+    running = [
+        RunningSetting(key="nvidia.com/gpu", value="4", place=SettingPlace.ENV),
+        RunningSetting(key=key, value=value, place=SettingPlace.FLAG),
+    ]
+    case = audit_case(running, {"software": {program: ""}, "phase": "serving"})
+    remedies = {item.rule: item.remedy for item in judge_settings(case, ())}
+    assert remedies.get("idle-devices", "") == ("nvidia.com/gpu: 2 devices" if found else "")
+
+
 def test_heads_divide_over_the_devices() -> None:
     assert of_the_model("vllm serve a/B -tp 3", heads=40) == {"heads-not-divisible": "-tp 2"}
     assert not of_the_model("vllm serve a/B -tp 8", heads=40)

@@ -162,3 +162,27 @@ services:
     assert other.words[-1] == "${N}"
     told = read_launch(text, "c", beside={".env": "TP=4"}.get)
     assert told.question["count"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        (
+            (
+                "apiVersion: apps/v1\nspec:\n  containers:\n  - name: a\n    image: vllm/vllm-openai:v0.10.2\n"
+                "    resources: {limits: {nvidia.com/gpu: '2', memory: 8Gi}}\n"
+            ),
+            {"nvidia.com/gpu": "2"},
+        ),
+        (
+            (
+                "services:\n  a:\n    image: vllm/vllm-openai:v0.10.2\n    deploy: {resources: {reservations: {devices:"
+                " [{driver: nvidia, device_ids: ['0', '3']}]}}}\n"
+            ),
+            {"reservations/gpu": "2"},
+        ),
+    ],
+)
+def test_a_container_shows_the_devices_that_it_is_given(text: str, given: dict[str, str]) -> None:
+    [command] = manifest_commands(text)
+    assert command.environment == given

@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.questions.launches.launch import read_launch
-from ingest.questions.launches.variables import batch_job
+from ingest.questions.launches.variables import batch_job, settings_among, visible_devices
 
 
 def test_variables_of_the_script_are_no_settings() -> None:
@@ -42,3 +42,19 @@ def test_what_is_exported_does_not_reach_a_container_by_itself() -> None:
 )
 def test_batch_jobs(lines: str, expected: tuple[int, int]) -> None:
     assert batch_job(lines) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("nvidia.com/gpu", "2", 2),
+        ("huawei.com/Ascend910", "8", 8),
+        ("reservations/gpu", "1", 1),
+        ("reservations/gpu", "all", None),
+        ("rdma/hca", "4", None),
+        ("nvidia.com/gpu", "9" * 12, None),
+    ],
+)
+def test_the_devices_of_a_container_are_visible(name: str, value: str, shown: int | None) -> None:
+    assert visible_devices({name: value}) == shown
+    assert settings_among({name: value}, frozenset(), "vllm") == {}
