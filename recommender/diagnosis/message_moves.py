@@ -24,11 +24,14 @@ MOST_MESSAGE = 1000
 MOST_WORDS = 4
 """Words that are one name when joined, such as "GPU memory utilization"."""
 MOST_DIVISORS = 3
+MOST_ARGUMENTS = 20
+"""Words behind a message of a parser that are looked up."""
 _ORDER = re.compile(
     r"(?i)(?:greater|larger|longer|bigger|more|higher|smaller|less|lower|fewer|shorter)(?: \w+)? than|exceed|"
     r"\bat (?:least|most)\b|no more than|\bbeyond\b|\babove\b|\bbelow\b|[<>]=?|can hold at most"
 )
 _DIVIDES = re.compile(r"(?i)divisible by|multiple of|evenly divide|does not divide")
+_NOT_KNOWN = re.compile(r"unrecognized arguments: (.*)")
 _SAME = re.compile(r"(?i)\bequals?\b|must match|not match|!=|==|\bsame as\b")
 _NUMBER = re.compile(
     r"(?<![\w./:-])-?\d[\d,]*+(?:\.\d++)?+(?:e[+-]?\d++)?+"
@@ -92,9 +95,19 @@ class MessageMoves:
             return []
         text, slots = _message(line, patterns)
         found: dict[str, Move] = {}
-        for move in (*self._limits(text, slots), *self._advice(f"{text} {further}")):
+        moves = (*self._misspelt(text), *self._limits(text, slots), *self._advice(f"{text} {further}"))
+        for move in moves:
             found.setdefault(move.key, move)
         return list(found.values())
+
+    def _misspelt(self, text: str) -> Iterator[Move]:
+        """The nearest settings in place of arguments that the parser of the command line does not know."""
+        told = _NOT_KNOWN.search(text)
+        for word in told[1].split()[:MOST_ARGUMENTS] if told is not None else ():
+            argument = word.partition("=")[0]
+            found = registry(self._home).at().look_up(argument) if argument.startswith("--") else None
+            if found is not None and found.nearest:
+                yield Move(key=found.nearest[0], to="", current=argument)
 
     def _limits(self, text: str, slots: Sequence[tuple[int, int, str]]) -> Iterator[Move]:
         amounts = list(_amounts(text, slots))

@@ -46,8 +46,9 @@ class Move(JsonNoun):
 
     Attributes:
         key: The setting as its program writes it.
-        to: ``lower``, ``higher``, ``on``, ``off``, ``stated``, a bound such as ``at most 8``, or the value.
-        current: Its value now; empty if unknown.
+        to: ``lower``, ``higher``, ``on``, ``off``, ``stated``, a bound such as ``at most 8``, or the value; empty
+            where the setting takes the place of ``current``.
+        current: Its value now, or the argument that it takes the place of; empty if unknown.
         origin: ``log`` or the release whose default the value is; empty if unknown.
         condition: When it applies; empty for always.
         value: How far, as the numbers of the log give it; empty if they do not tell.
@@ -71,7 +72,7 @@ class Move(JsonNoun):
         """The move in words, such as ``--max-num-seqs higher than 256 (in the log)``."""
         origin = {"": "", "log": " (in the log)"}.get(self.origin, f" (default of {self.origin})")
         is_direction = self.to in {"lower", "higher"}
-        text = f"{self.key} {(self.value if is_direction else '') or self.to}"
+        text = f"{self.key} {(self.value if is_direction else '') or self.to}".rstrip()
         if self.current:
             text += f" {'than' if is_direction and not self.value else 'in place of'} {self.current}{origin}"
         text += "" if self.brings is None else f": up to {self.brings:.2g}x as many {self.unit}"

@@ -85,3 +85,14 @@ def test_a_known_pattern_names_the_values() -> None:
 def test_advice_starts_from_what_the_log_tells() -> None:
     [move] = MessageMoves("vllm", {"max_num_seqs": "8"}).moves("ValueError: increase max_num_seqs")
     assert move.text == "--max-num-seqs higher than 8 (in the log)"
+
+
+def test_an_argument_that_no_release_knows_is_met_by_the_nearest() -> None:
+    line = "vllm serve: error: unrecognized arguments: --enable-chunk-prefill --max-model-lenght=8192 model"
+    (first, second) = MessageMoves("vllm", {}).moves(line)
+    assert first.text == "--enable-chunked-prefill in place of --enable-chunk-prefill"
+    assert second.text == "--max-model-len in place of --max-model-lenght"
+
+
+def test_an_argument_of_another_release_is_not_called_misspelt() -> None:
+    assert moves("vllm", "vllm: error: unrecognized arguments: --max-num-seqs=8") == {}
