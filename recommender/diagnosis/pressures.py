@@ -46,8 +46,8 @@ class Move(JsonNoun):
 
     Attributes:
         key: The setting as its program writes it.
-        to: ``lower``, ``higher``, ``on``, ``off``, ``stated``, a bound such as ``at most 8``, or the value; empty
-            where the setting takes the place of ``current``.
+        to: ``lower``, ``higher``, ``on``, ``off``, ``stated``, a bound such as ``at most 8``, or the value;
+            empty where the setting takes the place of ``current``.
         current: Its value now, or the argument that it takes the place of; empty if unknown.
         origin: ``log`` or the release whose default the value is; empty if unknown.
         condition: When it applies; empty for always.
