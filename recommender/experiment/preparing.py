@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from dataclasses import dataclass, replace
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
     from recommender.measuring.outcome import Evaluator
 
 _EXPORT = "export "
+_LOADS_CODE = re.compile(
+    r"(?:LD|DYLD|BASH|JAVA)_\w+|(?:PYTHON|PERL|RUBY)\w+|(?:F|LIB|SHLIB_)?PATH|ENV|IFS|PS4|SHELLOPTS|ZDOTDIR"
+)
+"""Variables by which a loader, a shell or an interpreter runs other code: from ``initial_badenv_table`` in
+``plugins/sudoers/env.c`` of sudo, and ``PATH``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +75,8 @@ def arms_of(
         known = {*allowed, *map(show, control.values())}
         for name, value in treatments[0].items():
             text = show(value)
-            if text not in known and not all(PLAIN.fullmatch(word) for word in text.split(" ")):
+            is_plain = all(map(PLAIN.fullmatch, text.split(" "))) and not _LOADS_CODE.fullmatch(name)
+            if text not in known and not is_plain:
                 raise InputError(
                     f"{name}={text!r} is the value of a case and not plain",
                     hint=f"to run it: --allow-value {shlex.quote(text)}",

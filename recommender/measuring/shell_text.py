@@ -18,8 +18,8 @@ from kg.errors import InputError
 
 PLACE = re.compile(r"\{\{|\}\}|\{([A-Za-z_][\w.-]*)\}")
 
-PLAIN = re.compile(r"[\w.,:/+=@%-]*", re.ASCII)
-"""Text that no shell takes for anything but itself."""
+PLAIN = re.compile(r"(?!-(?!\d))[\w.,:/+=@%-]*", re.ASCII)
+"""Text that no shell takes for anything but itself, and no program for an option."""
 
 OPTIONS = "options"
 """Placeholder of flags: several words, the arguments ``"$@"`` of the script."""

@@ -6,7 +6,7 @@ import pytest
 
 from kg.errors import InputError
 from kg.nouns.entities import Better
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from recommender.experiment.design import CONTROL, ExperimentDesign, Guard
 from recommender.experiment.metadata import ExperimentSubject, Runs
 from recommender.experiment.preparing import PreparedTest, arms_of, with_flags
@@ -26,11 +26,34 @@ def test_a_recommendation_is_the_treatment_where_none_is_given() -> None:
     assert arms_of(BEFORE, [Settings({"batch": 16})], subject)["treatment"] == Settings({"batch": 16})
 
 
-def test_a_value_that_a_shell_could_misread_needs_the_users_word() -> None:
-    subject = recommended(Settings({"batch": "32; rm -r ~"}))
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("batch", "32; rm -r ~"),
+        ("batch", "$(touch x)"),
+        ("batch", "`touch x`"),
+        ("batch", "a\nb"),
+        ("batch", "a\0b"),
+        ("batch", "--output=/etc/passwd"),
+        ("batch", "-rf"),
+        ("batch", "-"),
+        ("batch", "8 --output=/etc/passwd"),
+        ("LD_PRELOAD", "libevil.so"),
+        ("PATH", "."),
+        ("BASH_ENV", "evil.sh"),
+        ("PYTHONPATH", "evil"),
+    ],
+)
+def test_a_value_that_could_be_misread_needs_the_users_word(name: str, value: str) -> None:
+    subject = recommended(Settings({name: value}))
     with pytest.raises(InputError, match="is the value of a case and not plain"):
         arms_of(BEFORE, [], subject)
-    assert arms_of(BEFORE, [], subject, ["32; rm -r ~"])["treatment"]["batch"] == "32; rm -r ~"
+    assert arms_of(BEFORE, [], subject, [value])["treatment"][name] == value
+
+
+@pytest.mark.parametrize("value", [-1, -0.5, "-1", "bf16", "a b", "/models/x", True, None])
+def test_a_plain_value_needs_no_word(value: Value) -> None:
+    assert arms_of(BEFORE, [], recommended(Settings({"batch": value})))["treatment"]["batch"] == value
 
 
 def test_a_recommendation_without_settings_cannot_be_tried() -> None:
