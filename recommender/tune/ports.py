@@ -26,7 +26,7 @@ def free_port() -> int:
 
 def is_taken(port: int) -> bool:
     """True if somebody listens on a port. Connections that have ended and linger do not count."""
-    if _can_listen(port):  # at once, where the table of a busy machine takes a while
+    if _can_bind(port):  # at once, where the table of a busy machine takes a while
         return False
     if _listening(port):
         return True
@@ -35,14 +35,17 @@ def is_taken(port: int) -> bool:
         return probe.connect_ex((_HOST, port)) == 0
 
 
-def _can_listen(port: int) -> bool:
-    """True if this process can listen on a port of all addresses, so that on Linux nobody else does."""
+def _can_bind(port: int) -> bool:
+    """True if this process can bind a port of all addresses, so that on Linux nobody listens: socket(7)."""
     if sys.platform != "linux":
         return False
     try:
-        with socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True):
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("", port))  # and never listens, so that no other machine reaches it
             return True
-    except (OSError, ValueError):  # or there is no such family here
+    except OSError:  # or there is no such family here
         return False
 
 
