@@ -40,7 +40,7 @@ _PATH = re.compile(r"\S*[./]\S*")
 """A file or a field: what is wrong with it follows."""
 LONGEST = 500
 """Letters of a text that is read by templates; ours are shorter."""
-_LIST = re.compile(r"(; )(?![^()]*\))")
+_LIST = re.compile(rf"(; )(?![^()]{{0,{LONGEST}}}+\))")
 _SIGN = re.compile(r"(?<=[\u4e00-\u9fff）”])([;,:]) |([;,]) (?=[\u4e00-\u9fff])")
 """A sign of English beside Chinese, with the space behind it."""
 _FORMS = {
