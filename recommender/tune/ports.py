@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,16 +38,12 @@ def is_taken(port: int) -> bool:
 
 def _can_bind(port: int) -> bool:
     """True if this process can bind a port of all addresses, so that on Linux nobody listens: socket(7)."""
-    if sys.platform != "linux":
-        return False
-    try:
-        with socket.socket(socket.AF_INET6) as probe:
-            probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(("", port))  # and never listens, so that no other machine reaches it
-            return True
-    except OSError:  # or there is no such family here
-        return False
+    with suppress(OSError), socket.socket(socket.AF_INET6) as probe:  # or there is no such family here
+        probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("", port))  # and never listens, so that no other machine reaches it
+        return sys.platform == "linux"
+    return False
 
 
 def holder_text(port: int) -> str:
