@@ -87,11 +87,10 @@ def begin(
     """Look up what a search needs, say what was assumed, and begin its log."""
     from cli import output
 
-    name = file.raw.get("name") or file.name
     with open_workspace(context) as workspace:
         search = workspace.search(
             file,
-            log=log or f"{name}.journal",
+            log=log or f"{Path(str(file.raw.get('name') or file.name)).name}.journal",
             base=dict(os.environ),
             seed=seed,
             cold=cold,

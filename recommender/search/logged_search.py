@@ -231,7 +231,7 @@ class LoggedSearch:
         """The file of its log; of a database elsewhere a copy in ``folder``."""
         path = Path(self.storage.removeprefix("sqlite:///"))
         if not path.is_file():
-            path = folder / f"{self.name}.journal"
+            path = folder / f"{Path(self.name).name}.journal"
             self.log.copy_to(path)
         return path
 
