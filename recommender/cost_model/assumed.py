@@ -110,6 +110,11 @@ def assumed_by_price(
     if micro and (networks or is_unwritten) and "micro_batch" not in question.settings:
         words = f"{float(str(micro)):g} samples of each device at once"
         yield _assumed("current.micro_batch", int(float(str(micro))), words, "--current micro_batch=N")
+    is_piped = question.phase == "training" and float(str(priced.get("pipeline_parallel", 1))) > 1
+    if is_piped and "global_batch" not in question.settings and spell("turns", question.engine, value=1):
+        samples = round(float(str(priced["global_batch"])))
+        words = f"{samples:,} samples a step"
+        yield _assumed("current.global_batch", samples, words, "--trait global_batch=N")
     if question.phase == "training" or (micro and networks):
         return
     if isinstance(batch, int | float):

@@ -113,3 +113,15 @@ def test_what_the_engine_does_anyway_is_no_difference_to_a_script(shipped: Works
     assert "--tensor-parallel-size 1" in " ".join(answer.starts[0].paste_lines)
     assert "--tensor-parallel-size" not in answer.added
     assert "--max-num-seqs" in answer.added
+
+
+def test_the_samples_of_a_step_that_a_start_writes_are_said(shipped: Workspace) -> None:
+    raw = {"model": "qwen3-8b", "phase": "training", "hardware": "ascend-910b3", "count": 8}
+    for told in ({}, {"traits": {"global_batch": 64}}):
+        answer = answered(shipped, {**raw, **told, "software": {"mindformers": ""}})
+        assert answer is not None
+        start, said = answer.starts[0], {fact.name: fact.value for fact in answer.assumed}
+        assert start.layout is not None
+        [turns] = [int(str(item.value)) for item in start.settings if item.key.endswith("micro_batch_num")]
+        assert turns * start.layout.dp == (64 if told else said["current.global_batch"])
+        assert not told or "current.global_batch" not in said
