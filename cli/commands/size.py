@@ -120,7 +120,13 @@ def _show(problem: Problem, request: CapacityRequest, capacity: Capacity, most: 
     say(f"{work.model} serve{shape} on {problem.hardware.name}{rate}{', ' + limits if limits else ''}\n")
     if not capacity.options:
         one = capacity.nearest
-        if one is not None:
+        if one is not None and one.is_short:
+            served = one.fleet.instances * one.rated.requests_per_s
+            say(
+                f"No {one.fleet.instances} instances serve that rate. Nearest: {one.rated.deployment.layout},"
+                f" {one.devices} devices, {served:,.0f} requests/s."
+            )
+        elif one is not None:
             say(
                 f"No deployment keeps the limits. Nearest: {one.rated.deployment.layout},"
                 f" {one.devices} devices, {one.rated.deployment.concurrency:g} at once,"

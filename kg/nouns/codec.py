@@ -217,8 +217,8 @@ def _readers(cls: type[Any]) -> dict[str, tuple[str, Reader, bool]]:
 
 
 def four_digits(value: float | None) -> float | None:
-    """A number with four significant digits."""
-    return None if value is None else float(f"{value:.4g}")
+    """A number with four significant digits; None for one without end, which JSON has no word for."""
+    return None if value is None or not math.isfinite(value) else float(f"{value:.4g}")
 
 
 def _reader(hint: Any) -> Reader:

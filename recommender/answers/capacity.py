@@ -17,7 +17,7 @@ from recommender.cost_model.assumed import LENGTHS
 from recommender.cost_model.settings.plans import SERVING
 from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
 from recommender.ranking.deployments.disaggregation import MOST_AT_ONCE, separates
-from recommender.ranking.deployments.fleet import Fleet, fewest
+from recommender.ranking.deployments.fleet import INSTANCES, Fleet, fewest
 from recommender.ranking.starts.layout_choice import SERVER
 from recommender.search.engine.pareto import non_dominated
 
@@ -62,6 +62,11 @@ class CapacityOption:
     def of_fleet(cls, fleet: Fleet, limits: Sequence[Limit]) -> CapacityOption:
         """Instances that do both, as they are."""
         return cls(fleet=fleet, chance=fleet.chance(limits), even_devices=fleet.devices)
+
+    @property
+    def is_short(self) -> bool:
+        """True if more requests come than it answers."""
+        return self.fleet.load() >= 1
 
     @property
     def rated(self) -> RatedDeployment:
@@ -229,16 +234,28 @@ def capacity(
     options = [item for one in rated if (item := _option(one, request, limits)) is not None]
     options += [item for item in apart if item.chance >= LEAST_CHANCE]
     chosen = _fewest(options) if request.rate_per_s is not None else _undominated(options)
-    nearest = [*(CapacityOption.of_fleet(Fleet(rated=one), limits) for one in rated), *apart]
+    nearest = [*(CapacityOption.of_fleet(_nearest(one, request, limits), limits) for one in rated), *apart]
     return Capacity(
         options=tuple(chosen),
         nearest=None
         if chosen
-        else max(nearest, key=lambda one: (one.chance, -one.rated.tpot_s), default=None),
+        else max(
+            nearest,
+            key=lambda one: (one.is_short, one.chance, -one.fleet.load(), -one.rated.tpot_s),
+            default=None,
+        ),
         unchecked=tuple(item for item in problem.limits if item.metric not in checked),
         notes=tuple(dict.fromkeys(said)),
         assumed=assumed,
     )
+
+
+def _nearest(one: RatedDeployment, request: CapacityRequest, limits: Sequence[Limit]) -> Fleet:
+    """An instance without load; where that keeps the limits, as many as are looked for under the rate."""
+    fleet = Fleet(rated=one)
+    if request.rate_per_s is None or fleet.chance(limits) < LEAST_CHANCE:
+        return fleet
+    return replace(fleet, instances=INSTANCES, rate_per_s=request.rate_per_s)
 
 
 def _load_of(base: Question) -> float:

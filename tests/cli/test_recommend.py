@@ -1,6 +1,7 @@
 """``tunegraph recommend``: questions, and what is wrong with them."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,18 @@ def test_a_rate_under_limits_that_nothing_keeps_exits_with_four(run: Any) -> Non
     ran = run("size", *SERVING, "--limit", "tpot<=1us", "--rate", "50/s")
     assert ran.code == 4
     assert "No deployment keeps the limits. Nearest: " in ran.out
+
+
+def test_a_rate_that_no_number_of_instances_serves_is_told_as_that(run: Any) -> None:
+    ran = run("size", *SERVING, "--rate", "1e9/s")
+    assert ran.code == 4
+    assert re.match(
+        r"No 4096 instances serve that rate\. Nearest: .*[\d,]+ requests/s\.$",
+        " ".join(ran.out.split("\n\n")[1].split()),
+    )
+    nearest = run("size", *SERVING, "--rate", "1e9/s", "--json").json["nearest"]
+    assert nearest["chance"] == 0
+    assert nearest["ttft_s"] is None  # the queue grows without end
 
 
 @pytest.mark.parametrize("option", [("--rate", "50/s"), ("--price", "2/h"), ("--pareto",)])
