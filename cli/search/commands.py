@@ -279,7 +279,7 @@ def ask(
 
         read = SearchDesk.file(file)
         read = read.having(**given_options(name=name or None))
-        place = log or f"{Path(str(read.raw.get('name') or read.name)).name}.journal"
+        place = log or read.log_name
         if is_log(place):
             search = open_log(place, name)
         else:

@@ -90,7 +90,7 @@ def begin(
     with open_workspace(context) as workspace:
         search = workspace.search(
             file,
-            log=log or f"{Path(str(file.raw.get('name') or file.name)).name}.journal",
+            log=log or file.log_name,
             base=dict(os.environ),
             seed=seed,
             cold=cold,

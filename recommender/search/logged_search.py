@@ -18,7 +18,7 @@ from recommender.search.run.assembly import SearchPlace, evaluator_of, runner_of
 from recommender.search.run.compatibility import check, compare_file, differences
 from recommender.search.run.manual import ask_trials, record_evaluation, tell_trial
 from recommender.search.run.task import TaskCommand
-from recommender.search.run.task_file import read_task_file
+from recommender.search.run.task_file import log_name, read_task_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -231,7 +231,7 @@ class LoggedSearch:
         """The file of its log; of a database elsewhere a copy in ``folder``."""
         path = Path(self.storage.removeprefix("sqlite:///"))
         if not path.is_file():
-            path = folder / f"{Path(self.name).name}.journal"
+            path = folder / log_name(self.name)
             self.log.copy_to(path)
         return path
 

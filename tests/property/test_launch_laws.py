@@ -23,8 +23,9 @@ from kg.nouns.values import Settings, Value
 from kg.terms.meanings import meaning_of, plain_name
 from kg.terms.setting_registry import registry
 from recommender.ranking.start import StartConfiguration
+from recommender.ranking.starts.current_settings import with_current
 from recommender.ranking.starts.launchable import launchable
-from recommender.ranking.starts.writing import switched, with_current
+from recommender.ranking.starts.writing import switched
 from tests.unit.recommender.ranking.starts.situations import screen, situation
 from tools.oracle.judge import judge
 

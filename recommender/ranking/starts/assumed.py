@@ -140,12 +140,11 @@ def _shared_out(
 
 def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
     framework, precision = situation.framework.id, settings.get("precision")
-    if (
-        framework == "llama.cpp"
-    ):  # its releases before b7698 keep the layers on the host; the slots share the context
+    slots = 1
+    if framework == "llama.cpp":  # before b7698 the layers stay on the host; its slots share the context
         yield "device_layers", ALL_LAYERS
+        slots = int(float(str(settings.get("batch") or 1)))
     if (tokens := longest(situation)) is not None:
-        slots = int(float(str(settings.get("batch") or 1))) if framework == "llama.cpp" else 1
         yield "max_len", tokens * slots
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
         yield "input_len", math.ceil(prompt / PAGE) * PAGE

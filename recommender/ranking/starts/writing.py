@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
-from kg.terms.dialects import spelling_in, statement
-from kg.terms.meanings import divides, file_of, meaning_of, own_names, programs, settings_of
+from kg.terms.dialects import statement
+from kg.terms.meanings import file_of, meaning_of
 from kg.terms.model_name import read_name
-from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
+from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
 from recommender.ranking.layout_question import LIMITED, SHORTEST
@@ -19,7 +19,8 @@ from recommender.ranking.model_traits import accuracy_in
 from recommender.ranking.paste import OVERRIDING, UNNAMED
 from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting, settings_by_key
 from recommender.ranking.start import StartConfiguration
-from recommender.ranking.starts.assumed import OF_ADAPTERS, assumed_settings, one_queue, untold
+from recommender.ranking.starts.assumed import OF_ADAPTERS, assumed_settings, one_queue
+from recommender.ranking.starts.current_settings import in_place_of, with_current
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.launch_words import KEYED, launch_words, method_settings
@@ -123,7 +124,9 @@ def write_start(
     # a measured run overrules the recipes, and what runs now (with_current) overrules both: hence the order
     runs = _runs_of(draft, chosen)
     if runs and not draft.is_copied:
-        settings = _with_case(settings, case_settings(_fastest(runs), screen.release(), situation.taken_away))
+        settings = in_place_of(
+            settings, case_settings(_fastest(runs), screen.release(), situation.taken_away)
+        )
     if not any("rope_" in item.key for item in settings):
         settings += stretched_positions(situation, screen.release(), draft.notes)
     settings += pooling_settings(situation, screen.release(), settings)
@@ -289,67 +292,6 @@ def _fastest(runs: Sequence[MeasuredRun]) -> MeasuredRun:
     return min((run for run in runs if run.group == runs[0].group), key=lambda run: run.log_ratio)
 
 
-def _with_case(settings: Sequence[PlanSetting], measured: Sequence[PlanSetting]) -> list[PlanSetting]:
-    """The settings with those of a measured run in place of what recipes say."""
-    taken = {(item.where, plain_key(item.key)) for item in measured}
-    return [*(item for item in settings if (item.where, plain_key(item.key)) not in taken), *measured]
-
-
-def with_current(
-    settings: list[PlanSetting], situation: StartSituation, screen: Screen, *, is_divided: bool
-) -> list[PlanSetting]:
-    """The settings with what runs now in place of what recipes say, and all else that runs now.
-
-    Args:
-        settings: Of the start.
-        situation: Knows what runs now.
-        screen: Knows where settings are written.
-        is_divided: Whether the layout that runs now gave way to another.
-    """
-    current = {
-        name: value
-        for name, value in (situation.current or {}).items()
-        if not (is_divided and purpose(name) is Purpose.LAYOUT)
-    }
-    if not current:
-        return settings
-    program = situation.framework.id
-    staying = {name: current.pop(name) for name in list(current) if situation.stays(name)}
-    facts = statement({**current, **staying}, program).facts.keys()
-    names = {plain_key(spelling_in(program, name)) for name in current}
-    settings = [
-        one
-        for one in settings
-        if plain_key(spelling_in(program, one.key)) in names
-        or facts.isdisjoint(statement({one.name: one.value}, program).facts)
-    ]
-    dialect = settings_of(program) if program in programs() else ()
-    configured = next((one.file for one in dialect if one.place is SettingPlace.JSON), "")
-    held = {plain_key(spelling_in(program, name)): (name, value) for name, value in current.items()}
-    found = []
-    for item in settings:
-        plain = plain_key(item.key)
-        short = plain.rpartition(".")[2] if item.where is SettingPlace.JSON else plain
-        names = {plain_key(spelling_in(program, item.key)), short} & set(held)
-        if names:
-            _, value = held.pop(names.pop())
-            found.append(replace(item, value=value, origin=Origin.CURRENT, source="", agreement=None))
-        else:
-            found.append(item)
-    for name, value in held.values():
-        if _is_ours(name, situation, screen):
-            spelled = _in_words_of(program, name, value, situation.framework.version)
-            found = _with_case(found, spelled)
-            continue
-        is_written = not divides(name) or bool(situation.script_key(name))
-        place, key = screen.place_of(name if is_written else spelling_in(program, name))
-        is_off = key.startswith("--no-") and value is False  # a flag of its own, unknown to the release
-        file = configured if place is SettingPlace.JSON else ""
-        shown = True if is_off else value
-        found.append(PlanSetting(where=place, key=key, file=file, value=shown, origin=Origin.CURRENT))
-    return found
-
-
 def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list[PlanSetting]:
     """The settings of a trainer that takes a file or flags: as the script writes them, else as fields."""
     if situation.framework.id not in OVERRIDING.keys() - FIELDED - ROLLED:
@@ -364,34 +306,6 @@ def _in_one_form(settings: list[PlanSetting], situation: StartSituation) -> list
         if item.where is SettingPlace.ENV
         else replace(item, where=place, key=f"{dashes}{item.key.lstrip('-')}", file="")
         for item in settings
-    ]
-
-
-def _is_ours(name: str, situation: StartSituation, screen: Screen) -> bool:
-    """True if a current setting has our name, which neither the script nor the release knows."""
-    if name not in own_names() or situation.script_key(name):
-        return False
-    release = screen.release()
-    return release is None or release.look_up(name, suggest=False).setting is None
-
-
-def _in_words_of(program: str, name: str, value: Value, release: str) -> list[PlanSetting]:
-    """A current setting under our name, in the spelling of the program.
-
-    Raises:
-        InputError: It has no setting for that.
-    """
-    meaning = meaning_of(name)
-    if meaning is None:
-        return []
-    said = {meaning.fact: meaning.says(value)} if meaning.reads(value) else {}
-    if not (found := spelt_settings(said, program, release, Origin.CURRENT)):
-        raise untold(program, name, value, meaning.fact)
-    return [
-        replace(one, value=int(one.value))  # programs read numbers there
-        if one.where is SettingPlace.ENV and isinstance(one.value, bool)
-        else one
-        for one in found
     ]
 
 

@@ -81,6 +81,11 @@ def number(key: str, value: object, *, least: float = 0.0) -> float:
     return float(value)
 
 
+def log_name(search: str) -> str:
+    """The file of the log of a search, in whatever folder: a name leads out of none."""
+    return f"{Path(search).name}.journal"
+
+
 @dataclass(frozen=True, slots=True)
 class TaskFile:
     """One search file, read; each access raises InputError where the value is of another kind.
@@ -99,6 +104,11 @@ class TaskFile:
     def space(self) -> SearchSpace:
         """The space that it declares."""
         return read_space({key: self.raw[key] for key in SPACE_KEYS if key in self.raw})
+
+    @property
+    def log_name(self) -> str:
+        """The file of its log."""
+        return log_name(str(self.raw.get("name") or self.name))
 
     def having(self, **content: object) -> TaskFile:
         """The same with other content under some keys."""

@@ -145,13 +145,12 @@ def test_a_finished_search_is_a_source_of_the_next(run: Run, empty_path: Path, p
     assert cold.json["sources"] == []
 
 
-@pytest.mark.parametrize("name", ["../../outside", "/tmp/outside", ".."])
+@pytest.mark.parametrize("name", ["../../outside", "{above}/outside", ".."])
 def test_the_name_of_a_search_leads_out_of_no_folder(run: Run, place: Path, name: str) -> None:
-    file = task(place, command=None, timeout_s=None, name=name)
+    file = task(place, command=None, timeout_s=None, name=name.format(above=place.parent))
     for _ in range(2):
         assert search(run, place, "ask", file).code == 0
     assert [path.parent for path in place.parent.rglob("*.journal")] == [place]
-    assert not Path("/tmp/outside.journal").exists()
 
 
 @pytest.mark.long

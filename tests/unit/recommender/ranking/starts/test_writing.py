@@ -18,10 +18,11 @@ from kg.terms.setting_registry import registry
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.start import StartConfiguration
+from recommender.ranking.starts.current_settings import with_current
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.situation import StartSituation
-from recommender.ranking.starts.writing import typed, with_current, write_start
+from recommender.ranking.starts.writing import typed, write_start
 from tests.unit.recommender.ranking.starts.situations import (
     agreed,
     draft,
