@@ -72,6 +72,7 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "captured_requests": 0, "concurrency": 0,
         "engines": "independent", "draft_method": "other", "mixed_steps": 0, "device_layers": 9999,
         "host_bandwidth": 0, "length_spread": 0.0, "burst": 0, "cache_tokens": 0,
+        "step_tokens": 0,
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults; ``graph`` .5 captures all but the attention, 1 all."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.settings.engine_defaults import engine_defaults
-from recommender.cost_model.settings.plans import SERVING, Columns, columns
+from recommender.cost_model.settings.plans import Columns, columns
 from recommender.cost_model.workloads import (
     inference,
     layouts,
@@ -62,8 +62,9 @@ def memory_bytes(
     """
     if reason := not_modelled(model):
         raise InputError(reason)
-    defaults = engine_defaults(phase, engine, "", settings) if phase == "training" else SERVING
-    s = complete_columns(model, phase, columns(settings, defaults), devices)
+    s = complete_columns(
+        model, phase, columns(settings, engine_defaults(phase, engine, "", settings)), devices
+    )
     return parts_of(model, phase, s, ascend=ascend)
 
 

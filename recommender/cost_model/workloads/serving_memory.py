@@ -81,13 +81,14 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats, *, ascend: bool =
 
     Sequences are of every age at once: one is taken to be full, the others half answered, as many engines
     admit them (vLLM and SGLang hand out blocks of the cache as answers grow). Blocks of a prefix that prompts
-    share are kept once.
+    share are kept once. Where nobody bounds the tokens of a step, the engine may (``step_tokens``).
     """
     shared, whole = s["prefix_hit"] * s["input_len"], s["input_len"] + s["output_len"]
     full = sequence_bytes(model, s, whole)
     mean = sequence_bytes(model, s, whole - s["output_len"] / 2)
     mean = mean - (full - sequence_bytes(model, s, whole - shared))
-    chunk = np.where(s["chunk"] > 0, s["chunk"], s["input_len"])
+    bound = np.where(s["step_tokens"] > 0, np.minimum(s["step_tokens"], s["input_len"]), s["input_len"])
+    chunk = np.where(s["chunk"] > 0, s["chunk"], bound)
     held = np.maximum(chunk, batch * (1 + s["speculative_tokens"]))
     tp, kept = s["tensor_parallel"], _kept(model, s) * on_device(model, s)
     wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp

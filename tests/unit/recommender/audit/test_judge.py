@@ -50,6 +50,13 @@ def test_a_format_that_the_device_does_not_compute_is_refused() -> None:
     assert judged("vllm serve m", hardware=old, has_bf16=False) == {}  # the release chooses
 
 
+def test_a_format_that_a_trainer_emulates_is_a_finding() -> None:
+    script, old = "llamafactory-cli train --bf16 true", frozenset({"nvidia", "nvidia-volta", "tesla-v100"})
+    found = judged(script, "llama-factory", "0.9.5", hardware=old, has_bf16=False)
+    assert found["bfloat16-emulated"].remedy == "--fp16 true"
+    assert "bfloat16-emulated" not in judged(script, "llama-factory", "0.9.5", hardware=old, has_bf16=True)
+
+
 def test_eager_mode_is_right_on_a_prefill_server() -> None:
     script = 'vllm serve m --enforce-eager --kv-transfer-config \'{"kv_role": "kv_producer"}\''
     assert "eager-mode" not in judged(script)
