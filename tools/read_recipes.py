@@ -37,7 +37,7 @@ from kg.terms.dialects import statement
 from kg.terms.meanings import meaning_of, variant_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
-from recommender.ranking.starts.layout_flags import FIELDED
+from recommender.ranking.starts.flags.layout_flags import FIELDED
 from tools.recipe_forms import FORMS, Document, Published
 from tools.shipped_names import shipped_names
 

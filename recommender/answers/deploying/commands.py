@@ -20,7 +20,7 @@ from recommender.ranking.paste import (
     shell_word,
     wrapped_command,
 )
-from recommender.ranking.starts.server_flags import FIRST_SERVER, RANK
+from recommender.ranking.starts.flags.server_flags import FIRST_SERVER, RANK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

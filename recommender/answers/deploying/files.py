@@ -28,7 +28,7 @@ from recommender.answers.deploying.commands import (
 )
 from recommender.answers.deploying.manifests import compose, kubernetes
 from recommender.ranking.paste import launch_text, shell_word, wrapped_command
-from recommender.ranking.starts.server_flags import FIRST_SERVER, RANK
+from recommender.ranking.starts.flags.server_flags import FIRST_SERVER, RANK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

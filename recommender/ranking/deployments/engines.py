@@ -9,7 +9,7 @@ from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.values import Settings
 from kg.terms.purposes import Purpose, purpose
 from recommender.ranking.deployments.deployment import DECODE, PREFILL
-from recommender.ranking.starts.layout_flags import layout_settings
+from recommender.ranking.starts.flags.layout_flags import layout_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ from recommender.ranking.layout_question import batches
 from recommender.ranking.model_traits import accuracy_with
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.drafting import DRAFT_MODEL, draft_head
-from recommender.ranking.starts.layout_flags import spelt_settings
+from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import USUAL_TPOT_S, missed
 from recommender.ranking.starts.writing import planned
 

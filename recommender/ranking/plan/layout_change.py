@@ -21,7 +21,7 @@ from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommen
 from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.paste import change_words
 from recommender.ranking.start import log_gain_over
-from recommender.ranking.starts.layout_flags import spelt_settings
+from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
 

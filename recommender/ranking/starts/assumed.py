@@ -13,7 +13,7 @@ from recommender.cost_model.facts.device import PRECISION_NAMES
 from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
 from recommender.ranking.feasibility.server_fit import PAGE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
-from recommender.ranking.starts.layout_flags import FIELDED, MEGATRON, VLLM, spelt_settings
+from recommender.ranking.starts.flags.layout_flags import FIELDED, MEGATRON, VLLM, spelt_settings
 from recommender.ranking.starts.lengths import longest
 
 if TYPE_CHECKING:

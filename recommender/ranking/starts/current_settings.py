@@ -11,7 +11,7 @@ from kg.terms.meanings import divides, meaning_of, own_names, programs, settings
 from kg.terms.purposes import Purpose, plain_key, purpose
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.assumed import untold
-from recommender.ranking.starts.layout_flags import spelt_settings
+from recommender.ranking.starts.flags.layout_flags import spelt_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -35,6 +35,7 @@ from recommender.ranking.measured.exact_runs import words_of
 from recommender.ranking.model_traits import ModelTraits, accuracy_in
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.draft import StartDraft, worth_testing
+from recommender.ranking.starts.flags.server_flags import PYTORCH, of_diffusion
 from recommender.ranking.starts.launchable import in_release
 from recommender.ranking.starts.layout_choice import (
     TRUST_IN_TIMES,
@@ -58,7 +59,6 @@ from recommender.ranking.starts.pricing import layout_question, why_unpriced
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.resemblance import KnownRecipes, weigh
 from recommender.ranking.starts.screening import Screen
-from recommender.ranking.starts.server_flags import PYTORCH, of_diffusion
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
 from recommender.ranking.starts.support import (

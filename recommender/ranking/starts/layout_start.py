@@ -14,9 +14,9 @@ from recommender.ranking.change import NotHere
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
 from recommender.ranking.starts.draft import WORTH_TESTING
+from recommender.ranking.starts.flags.layout_flags import SPLITTING
 from recommender.ranking.starts.launchable import launchable
 from recommender.ranking.starts.layout_choice import choose_layouts
-from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.lengths import falls_short
 from recommender.ranking.starts.pricing import started_price, started_question

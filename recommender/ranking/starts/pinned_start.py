@@ -12,7 +12,7 @@ from recommender.ranking.measured.exact_runs import MEASURED_SO, AskedWork
 from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.start import ExpectedValue
 from recommender.ranking.starts.current_settings import with_current
-from recommender.ranking.starts.layout_flags import layout_settings
+from recommender.ranking.starts.flags.layout_flags import layout_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

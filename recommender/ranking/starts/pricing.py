@@ -34,8 +34,8 @@ from recommender.ranking.feasibility.server_fit import above_zero
 from recommender.ranking.layout_question import LIMITED, SHORTEST, LayoutQuestion
 from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.drafting import DRAFTS
+from recommender.ranking.starts.flags.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_choice import degrees as degrees_of
-from recommender.ranking.starts.layout_flags import SPLITTING
 from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, is_load_of, recipe_load
 from recommender.ranking.starts.rollout import ONLY_THE_UPDATE, ROLLED
 

@@ -15,7 +15,7 @@ from kg.terms.meanings import meaning_of
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 from recommender.ranking.layout_question import LayoutQuestion
-from recommender.ranking.starts.layout_flags import spelt_settings
+from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import layout_options
 
 if TYPE_CHECKING:

@@ -23,21 +23,21 @@ from recommender.ranking.starts.assumed import OF_ADAPTERS, assumed_settings, on
 from recommender.ranking.starts.current_settings import in_place_of, with_current
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
-from recommender.ranking.starts.launch_words import KEYED, launch_words, method_settings
-from recommender.ranking.starts.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
-from recommender.ranking.starts.layout_options import expected_of
-from recommender.ranking.starts.lengths import adapted, longest, startable, stretched_positions
-from recommender.ranking.starts.recipes.company import Company
-from recommender.ranking.starts.recipes.recipe_load import is_load_of
-from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
-from recommender.ranking.starts.screening import SIXTEEN_BIT
-from recommender.ranking.starts.server_flags import (
+from recommender.ranking.starts.flags.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
+from recommender.ranking.starts.flags.server_flags import (
     pooling_settings,
     role_settings,
     server_lines,
     server_settings,
     with_own_sizes,
 )
+from recommender.ranking.starts.launch_words import KEYED, launch_words, method_settings
+from recommender.ranking.starts.layout_options import expected_of
+from recommender.ranking.starts.lengths import adapted, longest, startable, stretched_positions
+from recommender.ranking.starts.recipes.company import Company
+from recommender.ranking.starts.recipes.recipe_load import is_load_of
+from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
+from recommender.ranking.starts.screening import SIXTEEN_BIT
 from recommender.ranking.starts.support import because, memory_line, official, recipes_behind
 
 if TYPE_CHECKING:

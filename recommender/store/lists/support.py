@@ -16,7 +16,7 @@ from kg.triples.names import normalise
 from kg.triples.serialisation import all_of
 from recommender.applicability.programs import program_names, unmodelled
 from recommender.cost_model.settings.engine_defaults import trainers
-from recommender.ranking.starts.layout_flags import SPLITTING
+from recommender.ranking.starts.flags.layout_flags import SPLITTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

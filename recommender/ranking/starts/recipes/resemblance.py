@@ -13,7 +13,7 @@ from kg.triples.finders import recipes_of
 from recommender.applicability.programs import unmodelled
 from recommender.ranking.layout_question import SHORTEST
 from recommender.ranking.model_traits import is_same_network
-from recommender.ranking.starts.layout_flags import MEGATRON
+from recommender.ranking.starts.flags.layout_flags import MEGATRON
 from recommender.ranking.starts.recipes.kin import in_words_of, kin_of
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 

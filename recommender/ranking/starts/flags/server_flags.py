@@ -13,7 +13,7 @@ from kg.terms.meanings import programs, settings_of, table
 from kg.terms.purposes import plain_key
 from recommender.ranking.paste import OF_DIFFUSION
 from recommender.ranking.plan_setting import Origin, settings_by_key
-from recommender.ranking.starts.layout_flags import VLLM, spelt_settings
+from recommender.ranking.starts.flags.layout_flags import VLLM, spelt_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

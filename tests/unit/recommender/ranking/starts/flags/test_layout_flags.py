@@ -4,7 +4,7 @@ import pytest
 
 from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.starts.layout_flags import SPLITTING, layout_settings
+from recommender.ranking.starts.flags.layout_flags import SPLITTING, layout_settings
 
 
 def flags(

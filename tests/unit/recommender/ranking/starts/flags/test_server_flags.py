@@ -5,7 +5,7 @@ from typing import Any
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.server_flags import server_lines, server_settings, with_own_sizes
+from recommender.ranking.starts.flags.server_flags import server_lines, server_settings, with_own_sizes
 from tests.unit.recommender.ranking.starts.situations import situation
 
 WIDE = ParallelLayout(tp=4, dp=8)

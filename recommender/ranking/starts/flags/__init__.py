@@ -1,0 +1,1 @@
+"""Flags of a start: those of its layout, and those that its servers need."""
