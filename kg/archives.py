@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+import shutil
 import tarfile
 import zipfile
 import zlib
@@ -142,7 +143,7 @@ def unpack_tar(
                 room -= member.size
                 if room < 0:
                     raise InputError(f"the archive holds more than the {most_bytes:,} bytes expected")
-                _write(content, folder / path, member.size, durable=durable)
+                _write(content, folder / path, durable=durable)
                 yield path
     except _DAMAGE as fault:
         raise UnpackError(f"no whole archive ({fault})") from None
@@ -183,7 +184,7 @@ def unpack_zip(path: Path, folder: Path, *, most_bytes: int, most_files: int) ->
                     raise InputError(f"the archive has a file {where}")
                 try:
                     with archive.open(item) as source:
-                        _write(source, folder / item.filename, item.file_size)
+                        _write(source, folder / item.filename)
                 except OSError as fault:
                     reason = fault.strerror or str(fault)
                     said = f"the archive cannot be unpacked at {item.filename[:60]!r}: {reason}"
@@ -205,14 +206,11 @@ def _is_inside(name: str) -> bool:
     return is_plain and ":" not in parts[0] and len(parts) <= MOST_DEPTH
 
 
-def _write(source: IO[bytes], target: Path, declared: int, *, durable: bool = False) -> None:
+def _write(source: IO[bytes], target: Path, *, durable: bool = False) -> None:
+    """Write a member to a new file; zipfile and tarfile give no more of one than it declares."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("xb") as file:
-        while piece := source.read(min(CHUNK, declared + 1)):
-            declared -= len(piece)
-            if declared < 0:
-                raise UnpackError(f"{target.name[:60]!r} is longer than it says")
-            file.write(piece)
+        shutil.copyfileobj(source, file, CHUNK)
         if durable:
             file.flush()
             os.fsync(file.fileno())

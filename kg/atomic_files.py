@@ -27,7 +27,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         beside.replace(path)
     except OSError as error:
         with suppress(OSError):
-            beside.unlink(missing_ok=True)
+            beside.unlink()
         error.filename = str(path)  # the name that was given, not that of the file beside it
         raise
 

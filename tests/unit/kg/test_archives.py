@@ -2,15 +2,18 @@
 
 import gzip
 import io
+import os
+import pickle
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kg import archives
-from kg.archives import arrays, gunzip, unpack_tar, unpack_zip
+from kg.archives import UnpackError, arrays, gunzip, pieces, unpack_tar, unpack_zip
 from kg.errors import InputError
 
 
@@ -79,11 +82,25 @@ def test_members_have_together_what_is_allowed(tmp_path: Path) -> None:
         list(unpack_tar(twice, tmp_path / "four", lambda name: name, most_bytes=9))
 
 
+def test_a_tar_archive_is_read_as_far_as_its_members_say(tmp_path: Path) -> None:
+    content = os.urandom(3 << 20)
+    packed = tar((member("in/a/b", len(content)), content), (member("c", 1), b"1"))
+    assert list(unpack_tar(packed, tmp_path, lambda name: name, most_bytes=4 << 20)) == ["in/a/b", "c"]
+    assert (tmp_path / "in/a/b").read_bytes() == content
+    large = tar((member("a", pax_headers={"comment": "x" * (4 << 20)}), b""))
+    with pytest.raises(UnpackError, match="longer than it says"):  # a header is no place for content
+        list(unpack_tar(large, tmp_path / "large", lambda name: name, most_bytes=9))
+    cut = io.BytesIO(packed.getvalue()[: 2 << 20])
+    for short in (cut, io.BytesIO(b"no archive" * 99)):
+        with pytest.raises(UnpackError, match="no whole archive"):
+            list(unpack_tar(short, tmp_path / "cut", lambda name: name, most_bytes=4 << 20))
+
+
 def test_durable_members_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[int] = []
-    monkeypatch.setattr("os.fsync", synced.append)
+    synced: list[bytes] = []
+    monkeypatch.setattr("os.fsync", lambda _: synced.append((tmp_path / "a").read_bytes()))
     list(unpack_tar(tar((member("a", 1), b"1")), tmp_path, lambda name: name, most_bytes=9, durable=True))
-    assert len(synced) == 1
+    assert synced == [b"1"]
 
 
 def test_a_zip_file_declares_what_it_unpacks_to(tmp_path: Path) -> None:
@@ -115,7 +132,11 @@ def test_gzip_grows_within_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"hello") + gzip.compress(b" world"))
     assert gunzip(path) == b"hello world"
+    path.write_bytes(gzip.compress(bytes(2 << 20)))
+    assert gunzip(path) == bytes(2 << 20)  # a thousandfold, and little
     monkeypatch.setattr(archives, "FREE_EXPANSION", 1 << 20)
+    path.write_bytes(gzip.compress(noise := os.urandom(2 << 20)))
+    assert gunzip(path) == noise
     path.write_bytes(gzip.compress(bytes(64 << 20)))
     with pytest.raises(InputError, match="grows more than 250 times"):
         gunzip(path)
@@ -127,6 +148,36 @@ def test_gzip_grows_within_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         gunzip(path)
 
 
+def test_a_disk_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "CHUNK", 2)
+
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            if self.tell() == 2:
+                raise OSError(5, "Input/output error")
+            return super().read(size)
+
+    with pytest.raises(UnpackError, match="cannot be read further"):
+        list(pieces(Failing(b"plain")))
+
+
+def test_what_stands_before_damage_is_given(tmp_path: Path) -> None:
+    noise, path = os.urandom(100_000), tmp_path / "a.gz"
+    cut = gzip.compress(bytes(5 << 20))[:-20]
+    whole = zlib.decompressobj(wbits=31).decompress(cut)
+    for damaged, why, least in (
+        (cut, "break off", whole),
+        (gzip.compress(noise, compresslevel=0)[:-8] + bytes(8), "damaged gzip", noise[:-32]),
+    ):
+        path.write_bytes(damaged)
+        came: list[bytes] = []
+        with path.open("rb") as disk, pytest.raises(UnpackError, match=why):
+            came.extend(pieces(disk))
+        got = b"".join(came)
+        assert got.startswith(least)
+        assert (whole if damaged is cut else noise).startswith(got)
+
+
 def declared(shape: str, kind: str = "<f8") -> bytes:
     made = io.BytesIO()
     np.save(made, np.zeros(2))
@@ -136,21 +187,40 @@ def declared(shape: str, kind: str = "<f8") -> bytes:
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "why"),
     [
-        declared("(9999999999,)"),
-        declared("(3,)"),
-        declared("(2,)", "|O8"),
-        b"no array",
-        b"",
+        (declared("(9999999999,)"), "larger than it may be"),
+        (declared("(100,)"), "larger than it may be"),
+        (declared("(3,)"), "damaged|reading"),
+        (declared("(2,)", "|O8"), "larger than it may be"),
+        (b"no array", "magic"),
+        (b"", "EOF|reading"),
     ],
 )
-def test_arrays_are_as_large_as_they_say(content: bytes, tmp_path: Path) -> None:
+def test_arrays_are_as_large_as_they_say(content: bytes, why: str, tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.npy", content)
-    with pytest.raises(ValueError, match=r"larger|magic|EOF|damaged|reading"):
+    with pytest.raises(ValueError, match=why):
         arrays(path)
+
+
+class Hostile:
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.made,)
+
+
+def test_no_code_comes_with_arrays(tmp_path: Path) -> None:
+    """A ZIP archive may stand behind other bytes, which numpy takes for a pickle."""
+    np.savez(tmp_path / "a.npz", a=np.arange(3))
+    plain = (tmp_path / "a.npz").read_bytes()
+    (tmp_path / "a.npz").write_bytes(pickle.dumps(Hostile(tmp_path / "made")) + plain)
+    with pytest.raises(ValueError, match="pickled"):
+        arrays(tmp_path / "a.npz")
+    assert not (tmp_path / "made").exists()
 
 
 def test_arrays_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +230,11 @@ def test_arrays_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert {name: item.tolist() for name, item in back.items()} == {k: v.tolist() for k, v in made.items()}
     with (tmp_path / "a.npz").open("rb") as stream:
         assert arrays(stream).keys() == made.keys()
-    monkeypatch.setattr(archives, "MOST_ARRAY_BYTES", 100)
+    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
+        size = sum(item.file_size for item in archive.infolist())
+    monkeypatch.setattr(archives, "MOST_ARRAY_BYTES", size)
+    assert arrays(tmp_path / "a.npz").keys() == made.keys()
+    monkeypatch.setattr(archives, "MOST_ARRAY_BYTES", size - 1)
     with pytest.raises(ValueError, match="larger than it may be"):
         arrays(tmp_path / "a.npz")
     (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:-30])
@@ -174,4 +248,26 @@ def test_a_file_that_is_a_folder_too_is_refused(tmp_path: Path) -> None:
         archive.writestr("a", "1")
         archive.writestr("a/b", "2")
     with pytest.raises(InputError, match="cannot be unpacked at 'a/b'"):
+        unpack_zip(path, tmp_path / "out", most_bytes=100, most_files=9)
+
+
+@pytest.mark.parametrize(
+    ("place", "byte", "why"),
+    [
+        (6, 1, "an encrypted archive"),
+        (8, 99, "a damaged archive"),
+        (4, 99, "a damaged archive"),
+    ],
+)
+def test_a_zip_file_that_cannot_be_read_says_why(tmp_path: Path, place: int, byte: int, why: str) -> None:
+    """Bytes of both headers of a member: flags, method, version."""
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a", "1")
+    content = bytearray(path.read_bytes())
+    central = content.index(b"PK\1\2")
+    for at in (place, central + place + 2):
+        content[at] = byte
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=why):
         unpack_zip(path, tmp_path / "out", most_bytes=100, most_files=9)

@@ -51,8 +51,12 @@ def test_the_content_is_on_the_disk_before_the_name_is(
 def test_a_folder_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    probe = os.open(tmp_path, os.O_RDONLY)
+    os.close(probe)
     sync_folder(tmp_path)
     assert synced == [tmp_path.stat().st_ino]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(probe)  # the lowest free one, which was taken and given back
 
 
 def test_a_fault_names_the_file_that_was_given(tmp_path: Path) -> None:
@@ -73,3 +77,5 @@ def test_no_more_of_a_file_is_read_than_it_may_have(tmp_path: Path) -> None:
     file.write_bytes(b"\xff")
     with pytest.raises(InputError, match="not UTF-8"):
         read_text(file, 9)
+    with pytest.raises(InputError, match="No such file"):
+        read_text(tmp_path / "none", 9)

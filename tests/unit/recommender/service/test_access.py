@@ -7,7 +7,7 @@ import pytest
 from starlette.requests import Request
 
 from kg.errors import InputError
-from recommender.service.access import MOST_BODY_BYTES, Access, host_name, read_body, read_token
+from recommender.service.access import MOST_BODY_BYTES, OPEN_PATHS, Access, host_name, read_body, read_token
 from recommender.service.problem_details import RefusedError
 
 
@@ -16,9 +16,13 @@ def test_a_token_is_read_from_a_private_file(tmp_path: Path) -> None:
     file.write_text("0123456789abcdef\n", encoding="ascii")
     file.chmod(0o600)
     assert read_token(file) == b"0123456789abcdef"
-    file.chmod(0o640)
-    with pytest.raises(InputError, match=r"others may read it \(mode 640\)") as raised:
-        read_token(file)
+    for bit in (0o100, 0o200, 0o400):
+        file.chmod(0o400 | bit)
+        assert read_token(file) == b"0123456789abcdef"
+    for bit in (0o1, 0o2, 0o4, 0o10, 0o20, 0o40):
+        file.chmod(0o600 | bit)
+        with pytest.raises(InputError, match=rf"others may read it \(mode {0o600 | bit:o}\)") as raised:
+            read_token(file)
     assert raised.value.hint == f"chmod 600 {file}"
 
 
@@ -75,6 +79,7 @@ def request(**headers: str | list[str]) -> Request:
         ({}, 421),
         ({"host": "evil.example"}, 421),
         ({"host": "localhost", "origin": "https://evil.example"}, 403),
+        ({"host": "localhost", "content-encoding": "gzip"}, 415),
         ({"host": "localhost"}, 401),
         ({"host": "localhost", "authorization": "0123456789abcdef"}, 401),
         ({"host": "localhost", "authorization": "Basic 0123456789abcdef"}, 401),
@@ -89,6 +94,9 @@ def test_who_may_not_ask_is_refused(headers: dict[str, str | list[str]], status:
         access.check(request(**headers))
     assert refused.value.status == status
     access.check(request(host="LOCALHOST:80", authorization="bearer 0123456789abcdef"))
+    Access.of("localhost").check(request(host="localhost"))
+    for path in OPEN_PATHS:
+        access.check(Request({**request(host="localhost").scope, "path": path}))
 
 
 @pytest.mark.parametrize("name", ["token", "Access_Token", "authorization"])

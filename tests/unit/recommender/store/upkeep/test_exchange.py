@@ -1,11 +1,14 @@
 """A folder is put in place in one step, or the old one is where it was."""
 
+import ctypes
+import errno
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from recommender.store.upkeep import exchange
-from recommender.store.upkeep.exchange import put_in_place
+from recommender.store.upkeep.exchange import name_aside, put_in_place
 
 
 @pytest.fixture
@@ -28,12 +31,54 @@ def test_nothing_and_an_empty_folder_leave_nothing_aside(
     assert (place / "new").exists()
 
 
-def test_where_the_second_step_fails_the_old_folder_is_back(
-    fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    made = tmp_path / "place"
+    made.mkdir()
+    (made / "old").touch()
+    return made
+
+
+CAN_EXCHANGE = hasattr(ctypes.CDLL(None), "renameat2")
+
+
+@pytest.mark.parametrize("code", [0, None, errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP])
+def test_the_old_folder_has_another_name_whatever_the_system_can(
+    code: int | None, fresh: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "place"
-    place.mkdir()
-    (place / "old").touch()
+    """Code 0 is this system as it is, None one without the call."""
+
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(code or 0)
+        return -1
+
+    if code != 0:
+        library = SimpleNamespace(**({} if code is None else {"renameat2": refuse}))
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: library)
+    renamed, plain = [], Path.rename
+
+    def rename(self: Path, target: Path) -> Path:
+        renamed.append(self.name)
+        return plain(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    aside = put_in_place(fresh, place)
+    assert aside == place.with_name("place.before-restore-1")
+    assert name_aside(place, "before-restore") == place.with_name("place.before-restore-2")
+    assert [item.name for item in (*place.iterdir(), *aside.iterdir())] == ["new", "old"]
+    one_step = code == 0 and CAN_EXCHANGE  # the place is never empty
+    assert renamed == (["fresh"] if one_step else ["place", "fresh"])
+
+
+@pytest.mark.skipif(not CAN_EXCHANGE, reason="the system cannot exchange two folders")
+def test_any_other_refusal_of_the_system_is_told(fresh: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        exchange._exchange(fresh, tmp_path / "none")
+
+
+def test_where_the_second_step_fails_the_old_folder_is_back(
+    fresh: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = Path.rename
 
     def rename(self: Path, target: Path) -> Path:
