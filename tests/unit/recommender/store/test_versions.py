@@ -37,7 +37,9 @@ from kg.nouns.knowledge import (
 from kg.nouns.values import Settings
 from kg.triples.serialisation import all_of
 from recommender.experiment.concluding import Conclusion
+from recommender.files import LearnedFiles
 from recommender.store.evolution_step import EvolutionStep
+from recommender.store.versions import learned_then
 from recommender.workspace.workspace import Workspace
 from tests.samples.conclusions import outcome_of
 
@@ -284,7 +286,7 @@ def test_names_that_are_none_taken_or_unknown_change_nothing(path: Path) -> None
         assert [item.name for item in workspace.knowledge.lineage.versions()] == ["v0", "v1"]
 
 
-def test_a_damaged_version_is_told_and_changes_nothing(path: Path) -> None:
+def test_a_damaged_version_is_told_and_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     step(path, most=0)
     with opened(path) as workspace:
         folder, batch = workspace.layout.versions / "v0", workspace.snapshot.batch
@@ -299,3 +301,6 @@ def test_a_damaged_version_is_told_and_changes_nothing(path: Path) -> None:
         assert workspace.snapshot.batch == batch
         with pytest.raises(WorkspaceError, match="damaged"):
             workspace.knowledge.lineage.versions()
+        monkeypatch.setattr(LearnedFiles, "contents", lambda _: (folder / "none").read_bytes())
+        with pytest.raises(WorkspaceError, match="v0 had learned cannot be read"):
+            learned_then(workspace.layout, "v0")

@@ -16,13 +16,14 @@ from kg.terms.dialects import spell
 from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.setting_registry import registry
 from recommender.cost_model.priced_step import PricedStep
-from recommender.ranking.plan_setting import Origin
+from recommender.ranking.paste import UNNAMED
+from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.current_settings import with_current
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.situation import StartSituation
-from recommender.ranking.starts.writing import typed, write_start
+from recommender.ranking.starts.writing import repriced, switched, typed, write_start
 from tests.unit.recommender.ranking.starts.situations import (
     agreed,
     draft,
@@ -216,3 +217,79 @@ def test_recipes_cut_no_sequences_of_what_runs() -> None:
         (situation(current={}, input_len=100), True),
     ):
         assert ("--max-model-len" in values(write(agreed("--max-model-len", "4096"), about=about))) is kept
+
+
+@pytest.mark.parametrize(
+    ("framework", "told", "checkpoint", "taken"),
+    [
+        ("vllm", "", "", "org/Pine-8B"),
+        ("vllm", "PINE-8b", "", "org/Pine-8B"),
+        ("vllm", "pine-8b-instruct", "", "org/Pine-8B-Instruct"),
+        ("vllm", "pine-8b-it", "", "org/Pine-8B-it"),
+        ("vllm", "pine-8b-awq", "", ""),
+        ("vllm", "instruct", "", ""),
+        ("vllm", "pine-8b-instruct", "own/weights", "own/weights"),
+        ("llama.cpp", "pine-8b", "", "WEIGHTS.gguf"),
+        ("llama.cpp", "", "own.gguf", "own.gguf"),
+        ("llama.cpp", "", "own/weights", "WEIGHTS.gguf"),
+    ],
+)
+def test_the_weights_are_named_as_told_else_as_the_hub_has_them(
+    framework: str, told: str, checkpoint: str, taken: str
+) -> None:
+    about = situation(framework=framework, version="")
+    said = {"named": told, "checkpoint": checkpoint}
+    facts = [
+        StatedFact(name=name, value=value, origin=FactOrigin.TOLD) for name, value in said.items() if value
+    ]
+    about = replace(
+        about,
+        model=replace(about.model, hub="org/Pine-8B"),
+        problem=replace(about.problem, situation=Situation.of(facts)),
+    )
+    assert write(about=about).checkpoint == taken.replace("WEIGHTS", UNNAMED)
+
+
+@pytest.mark.parametrize(
+    ("framework", "experts", "copies"), [("sglang", 10, 2), ("sglang", 8, None), ("vllm", 10, None)]
+)
+def test_experts_that_devices_do_not_divide_are_copied(framework: str, experts: int, copies: int) -> None:
+    about = situation("experts", framework=framework, experts=experts)
+    made = draft(about=about, behind=weighed(recipe()))
+    start = write_start(made, None, ParallelLayout(tp=4, ep=4), screen(about))
+    assert values(start).get("--ep-num-redundant-experts") == copies
+
+
+def test_what_spreads_experts_by_itself_is_not_told_how_far() -> None:
+    about = situation("experts", framework="sglang", version="", experts=8)
+    layout = ParallelLayout(tp=8, ep=8)
+    for kept, is_told in (([], True), ([agreed("--moe-a2a-backend", "deepep")], False)):
+        start = write_start(draft(*kept, about=about), None, layout, screen(about))
+        assert any(key.startswith("--ep") for key in values(start)) == is_told
+
+
+def test_a_new_price_stands_where_the_old_one_stood() -> None:
+    start = write()
+    old = [line for line in start.because if line.startswith("memory: 40 GB")]
+    price = replace(CHOSEN.option, memory_bytes=50e9, results={**CHOSEN.option.results, "throughput": 7.0})
+    made = repriced(start, CHOSEN.option, price, situation().problem)
+    assert [line.replace("50 GB", "40 GB") for line in made.because] == list(start.because)
+    assert len(old) == 1
+    assert old[0] not in made.because
+    assert made.expected != start.expected
+
+
+def test_a_switch_is_written_as_its_release_has_it() -> None:
+    def written(version: str, **told: Value) -> dict[str, tuple[object, str]]:
+        settings = settings_by_key({f"--{key.replace('_', '-')}": value for key, value in told.items()})
+        made = switched(settings, registry("vllm").at(version))
+        return {item.key: (item.value, item.negation) for item in made}
+
+    off = written("0.18.0", enable_prefix_caching=False, max_num_seqs=0, unheard_of=False)
+    assert off["--enable-prefix-caching"] == (False, "--no-enable-prefix-caching")
+    assert off["--max-num-seqs"] == (0, "")
+    assert off["--unheard-of"] == (False, "")
+    assert written("0.6.0", enforce_eager=False) == {}  # has no flag that switches it off, and is off
+    for text in ("1", "true"):
+        assert written("0.6.0", enforce_eager=typed(text)) == {"--enforce-eager": (True, "")}
+    assert written("0.18.0", enable_prefix_caching=0)["--enable-prefix-caching"][0] is False

@@ -44,6 +44,7 @@ def rows(path: Path) -> int:
 def test_a_sound_workspace_has_no_fault_and_nothing_to_mend(filled: Path) -> None:
     assert faults(filled) == {}
     assert UpkeepDesk.repair(filled, cache=filled.parent) == []
+    assert not [*filled.rglob("*damaged*")]
     assert rows(filled) == 5
 
 

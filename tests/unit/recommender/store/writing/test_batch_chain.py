@@ -15,10 +15,11 @@ from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from kg.triples.snapshots import open_newest
+from kg.triples.snapshots import newest, newest_number, open_newest
 from kg.triples.vocabulary import TG
 from recommender.files import WorkspaceFiles, write_folder
 from recommender.store.versions import Version, save
+from recommender.store.writing import batch_chain
 from recommender.store.writing.batch_chain import BatchChain
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.store.writing.conftest import CheckCounts
@@ -71,6 +72,26 @@ def test_readers_see_nothing_of_a_batch_until_it_is_published(
         editor.add_cases(cases(1))
         check_counts(empty_path, rows=0, problems=0)
     check_counts(empty_path, rows=2, problems=1)
+    number = newest_number(WorkspaceFiles(empty_path).graph)
+    with Workspace.editor(empty_path, cache=empty_path):
+        pass
+    assert newest_number(WorkspaceFiles(empty_path).graph) == number  # nothing new is not published again
+
+
+def test_readers_do_not_wait_for_a_writer_to_end(
+    empty_path: Path,
+    cases: Callable[..., list[Case]],
+    check_counts: CheckCounts,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        editor.add_cases(cases(1))
+        monkeypatch.setattr(batch_chain, "PUBLISH_EVERY_S", -1.0)
+        editor.add_cases(cases(2))
+        check_counts(empty_path, rows=4, problems=2)
+        folder = newest(WorkspaceFiles(empty_path).graph)
+        editor._writer._chain.publish_if_due()
+        assert newest(WorkspaceFiles(empty_path).graph) == folder
 
 
 def test_a_batch_is_on_the_disk_before_the_graph_has_it(
@@ -169,10 +190,14 @@ def test_what_a_batch_that_never_was_saved_is_removed(empty_path: Path) -> None:
         )
         save(files, version, (), {})
         write_folder(files.generations / str(since), {"a": b""})
-    with Workspace.editor(empty_path, cache=empty_path):
-        pass
-    assert [item.name for item in files.versions.iterdir()] == ["since0"]
-    assert [item.name for item in files.generations.iterdir()] == ["0"]
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        for name in ("7", ".draft", "words"):
+            assert sorted(item.name for item in files.versions.iterdir()) == ["since0"]
+            assert [item.name for item in files.generations.iterdir()] == ["0"]
+            write_folder(files.generations / name, {"a": b""})
+            write_folder(files.versions / ".draft", {"a": b""})
+            editor._writer._chain.resume()
+    assert sorted(item.name for item in files.versions.iterdir()) == ["since0"]
 
 
 def test_an_import_is_taken_back_where_it_is_as_it_came_and_nothing_rests_on_it(
@@ -200,3 +225,9 @@ def test_an_import_is_taken_back_where_it_is_as_it_came_and_nothing_rests_on_it(
         assert set(said) <= set(writer.graph.triples())
         assert editor.undo(batch) == len(said)
         assert not set(said) & set(writer.graph.triples())
+        with pytest.raises(InputError, match="taken back already"):
+            editor.undo(batch)
+        assert editor.import_graph(file) == len(said)
+        writer.trials.file.write("DELETE FROM statements WHERE batch = ?", editor.batch)
+        with pytest.raises(InputError, match="is not known"):
+            editor.undo(editor.batch)

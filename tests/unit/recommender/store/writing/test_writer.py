@@ -12,11 +12,12 @@ from embeddings.vector_table import VectorTable
 from kg.errors import WorkspaceError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Case, Kind, Trust
+from kg.nouns.knowledge import Bottleneck
 from kg.rows.copies import copied_devices
 from kg.rows.trials import TrialStore
 from kg.triples.finders import completion_marks
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import all_of
+from kg.triples.serialisation import all_of, to_triples
 from recommender.files import WorkspaceFiles
 from recommender.store.writing.writer import Additions
 from recommender.workspace.workspace import Workspace
@@ -43,6 +44,16 @@ def test_rows_and_vectors_come_first_then_the_graph(
         added = editor.add_cases(cases(1))
     assert (added.rows, added.problems) == (2, 1)
     assert order == ["TrialStore.add", "VectorTable.append", "OxigraphStore.replace_plain"]
+
+
+def test_knowledge_that_is_said_again_is_replaced(empty_path: Path) -> None:
+    with Workspace.editor(empty_path, cache=empty_path) as editor:
+        for words in ("first words", "other words"):
+            said = set(to_triples(Bottleneck(id="own", labels={"en": words})))
+            editor.add_knowledge([Bottleneck(id="own", labels={"en": words})])
+            node = next(iter(said)).subject
+            assert {item for item in editor._writer.graph.triples() if item.subject == node} == said
+        assert editor.batch == 0
 
 
 def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[Case]]) -> None:
@@ -104,22 +115,25 @@ def test_an_interruption_after_the_acknowledgement_loses_nothing(
     check_counts(empty_path, rows=4, problems=2)
 
 
-def test_the_next_writer_looks_for_copies_where_one_was_stopped(
-    empty_path: Path, cases: Callable[..., list[Case]], tmp_path: Path
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_a_writer_looks_for_copies_and_the_next_one_where_it_was_stopped(
+    empty_path: Path, cases: Callable[..., list[Case]], tmp_path: Path, *, is_stopped: bool
 ) -> None:
     one = cases(1, 2, 3)
     two = [
         replace(case, problem=replace(case.problem, hardware=replace(case.problem.hardware, name="other")))
         for case in one
     ]
-    stopped = Workspace.editor(empty_path, cache=tmp_path)
-    with suppress(KeyboardInterrupt), stopped:
-        stopped.add_cases([*one, *two])
-        raise KeyboardInterrupt
-    with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as trials:
-        assert copied_devices(trials) == []
-    with Workspace.editor(empty_path, cache=tmp_path):
-        pass
+    editor = Workspace.editor(empty_path, cache=tmp_path)
+    with suppress(KeyboardInterrupt), editor:
+        editor.add_cases([*one, *two])
+        if is_stopped:
+            raise KeyboardInterrupt
+    if is_stopped:
+        with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as trials:
+            assert copied_devices(trials) == []
+        with Workspace.editor(empty_path, cache=tmp_path):
+            pass
     with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as trials:
         [copy] = copied_devices(trials)
     assert {copy.device, copy.origin} == {"other", one[0].problem.hardware.name}
