@@ -73,7 +73,6 @@ def back_up(layout: WorkspaceFiles, target: Path) -> Backup:
         InputError: There is something at ``target`` already, or it cannot be written.
         WorkspaceError: The workspace is damaged, so nothing was written.
     """
-    layout.read()
     if target.exists():
         raise InputError(f"{target} is there already", hint="give another name, or delete it first")
     try:

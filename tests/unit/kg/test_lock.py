@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kg.errors import WorkspaceError
-from kg.lock import WriterLock, network_file_system
+from kg.lock import WriterLock, is_held, network_file_system
 
 HOLD = """
 import sys, time
@@ -113,3 +113,34 @@ def test_a_lock_that_leads_elsewhere_is_not_written_to(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="cannot be written to: Too many levels of symbolic links"):
         WriterLock(tmp_path / "lock")
     assert (tmp_path / "letter").read_text() == "dear reader"
+
+
+def test_who_only_looks_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "lock"
+    assert not is_held(path)
+    assert not path.exists()
+    with WriterLock(path):
+        assert is_held(path)
+        assert path.stat().st_mode & 0o133 == 0
+    assert not is_held(path)
+    WriterLock(path).release()
+    monkeypatch.setattr("fcntl.flock", refuse)
+    assert not is_held(path)  # a file system without locks
+
+
+def refuse(*_: object) -> int:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(("call", "said"), [("fcntl.flock", "locked"), ("os.pwrite", "written to")])
+def test_a_lock_that_cannot_be_taken_leaves_nothing_open(
+    call: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with monkeypatch.context() as broken:
+        broken.setattr(call, refuse)
+        with pytest.raises(WorkspaceError, match=f"cannot be {said}: No space"):
+            WriterLock(tmp_path / "lock")
+    with WriterLock(tmp_path / "lock"), pytest.raises(WorkspaceError, match="is being written to"):
+        WriterLock(tmp_path / "lock")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -58,6 +58,11 @@ def test_across_nodes_the_port_of_each_device_counts() -> None:
     assert both == pytest.approx(inside + PHYSICS["network_start_us"] + 2 * 8 * MIB / 16 / PORT * 1e6)
 
 
+def test_a_total_counts_both_directions() -> None:
+    total = Network(id="total", facts={"link_bandwidth_total_bytes_per_s": 2 * LINK}, per_node=8)
+    assert us(total, "all_gather", MIB, 8) == us(SWITCHED, "all_gather", MIB, 8)
+
+
 def test_one_rank_and_no_bytes_take_no_time() -> None:
     assert us(SWITCHED, "all_reduce", MIB, 1) == 0
     assert us(SWITCHED, "all_reduce", 0, 8) == 0

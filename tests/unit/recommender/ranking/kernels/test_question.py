@@ -60,7 +60,10 @@ def test_the_triton_of_ascend_is_called_so() -> None:
 
 def test_the_block_that_shares_a_scale_bounds_the_step() -> None:
     assert question(block_shape=(128, 64)).block == 64
+    assert question(block_shape=(1, 128)).block == 1
     assert question().block is None
+    with pytest.raises(InputError, match="is no size"):
+        question(block_shape=(0, 128))
 
 
 def test_a_convolution_over_channels_is_a_product() -> None:

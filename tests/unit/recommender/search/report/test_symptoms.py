@@ -84,6 +84,10 @@ def test_memory_names_the_parameter_and_the_bound(reason: str) -> None:
     assert "batch from 32 on" in symptom.cause
     assert "batch < 32" in symptom.remedy
     assert len(symptom.evaluations) == 6
+    same = [failed(reason, tile=tile % 2) for tile in range(6)] + [
+        ran(1.0, tile=tile % 2) for tile in range(6)
+    ]
+    assert check(of(same)).symptoms[0].cause.find("from") < 0  # half of the pairs on either side tell nothing
 
 
 def test_a_status_is_enough_and_other_failures_are_no_memory() -> None:
