@@ -7,18 +7,15 @@ import pytest
 
 LIMIT = """
 import resource
-from kg.memory_limit import limit, limit_memory
+from kg.memory_limit import limit
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 limit(resource.RLIMIT_NOFILE, 50)
 assert resource.getrlimit(resource.RLIMIT_NOFILE) == (50, hard)
 resource.setrlimit(resource.RLIMIT_NOFILE, (30, 40))
 limit(resource.RLIMIT_NOFILE, 50)
 assert resource.getrlimit(resource.RLIMIT_NOFILE) == (40, 40)
-limit(resource.RLIMIT_CORE, 0)
-assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
 """
 GROW = """
-import resource
 from kg.memory_limit import limit_memory
 held = bytearray(200 << 20)
 limit_memory(100 << 20)
