@@ -165,7 +165,7 @@ def seen(tree: Path, tests: Sequence[str], limit_s: float = LONGEST_S) -> str:
         return "hung"
     if done.returncode in {0, 5}:  # 5: every test is marked long
         return ""
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     return failed[1] if failed else tests[0]
 
 

@@ -36,14 +36,6 @@ def test_the_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
     assert "reading goes on" in caught.value.hint
 
 
-def test_a_released_lock_can_be_taken(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    lock = WriterLock(path)
-    lock.release()
-    lock.release()
-    WriterLock(path).release()
-
-
 def test_the_next_holder_learns_whether_the_last_one_came_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     left = []
@@ -86,11 +78,6 @@ def test_a_killed_writer_holds_nothing(tmp_path: Path) -> None:
     WriterLock(path).release()
 
 
-def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(WorkspaceError, match="cannot be written to"):
-        WriterLock(tmp_path / "none" / "lock")
-
-
 @pytest.mark.parametrize("kind", ["nfs4", "lustre", "fuse.sshfs", "ext4"])
 def test_a_network_file_system_is_known_by_the_nearest_mount(tmp_path: Path, kind: str) -> None:
     place, mounts = tmp_path / "my home" / "deep", tmp_path / "mounts"
@@ -123,7 +110,8 @@ def test_who_only_looks_takes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
         assert is_held(path)
         assert path.stat().st_mode & 0o133 == 0
     assert not is_held(path)
-    WriterLock(path).release()
+    for lock in [WriterLock(path)] * 2:
+        lock.release()  # a second time does nothing
     monkeypatch.setattr("fcntl.flock", refuse)
     assert not is_held(path)  # a file system without locks
 

@@ -83,7 +83,10 @@ def test_reference_figures_of_a_folder_are_tests_of_every_module_below_it(tmp_pa
 def test_a_failing_and_a_hanging_test_see_a_mutant(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text("def test_a():\n    assert 1 == 1\n")
     assert not seen(tmp_path, ["test_a.py"])
-    (tmp_path / "test_a.py").write_text("def test_a():\n    assert 1 == 2\n")
-    assert seen(tmp_path, ["test_a.py"]) == "test_a.py::test_a"
+    cases = 'import pytest\n@pytest.mark.parametrize("a", ["1", "a b"])\n'
+    (tmp_path / "test_a.py").write_text(f"{cases}def test_a(a):\n    assert a == '1', 'a - b'\n")
+    name = seen(tmp_path, ["test_a.py"])
+    assert name == "test_a.py::test_a[a b]"  # by which it is run again
+    assert seen(tmp_path, [name]) == name
     (tmp_path / "test_a.py").write_text("import time\ndef test_a():\n    time.sleep(60)\n")
     assert seen(tmp_path, ["test_a.py"], limit_s=1.0) == "hung"

@@ -250,6 +250,17 @@ def test_the_weights_are_named_as_told_else_as_the_hub_has_them(
     assert write(about=about).checkpoint == taken.replace("WEIGHTS", UNNAMED)
 
 
+def test_a_start_rests_on_the_weightiest_recipes_that_divide_the_work_alike() -> None:
+    alike, other = {"tp": 2, "dp": 4}, {"tp": 8}
+    behind = weighed(
+        *(recipe(name, layout=layout) for name, layout in zip("abcdef", (alike, other) * 3, strict=True)),
+        weights=(0.4, 0.3, 0.11, 0.1, 0.05, 0.04),
+    )
+    made = draft(about=situation(), behind=behind)
+    assert write_start(made, CHOSEN, LAYOUT, screen()).recipes == ("a", "c")
+    assert write_start(made, None, LAYOUT, screen()).recipes == ("a", "b", "c")
+
+
 @pytest.mark.parametrize(
     ("framework", "experts", "copies"), [("sglang", 10, 2), ("sglang", 8, None), ("vllm", 10, None)]
 )
