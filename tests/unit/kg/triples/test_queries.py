@@ -10,7 +10,7 @@ from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.graph import GraphStore, Term
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.queries import NamedQuery, catalogue, query_named
+from kg.triples.queries import NamedQuery, catalogue, query_named, text_of
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import problem_triples, to_triples
 from tests.samples.every_noun import BOOK, KNOWN, MEASURED, PROBLEM
@@ -149,3 +149,16 @@ def test_a_missing_or_superfluous_parameter_is_named() -> None:
 def test_a_value_is_never_read_as_sparql() -> None:
     hostile = 'x" } ; DROP ALL #'
     assert list(query_named("problems-of-operator").run(OxigraphStore(), {"operator": hostile})) == []
+
+
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [
+        (Literal("words", language="en"), "words"),
+        (iris.source_iri("a"), iris.name_of(iris.source_iri("a"))),
+        (NamedNode("https://example.org/other"), "https://example.org/other"),
+        (names.TG.EVIDENCE, names.TG.EVIDENCE.value),
+    ],
+)
+def test_a_term_is_read_as_people_name_it(term: Term, text: str) -> None:
+    assert text_of(term) == text

@@ -63,3 +63,10 @@ def test_a_fact_is_a_number_or_none() -> None:
     made = situation(input_len=1024, speculative=True, topology="mesh")
     assert made.number("input_len") == 1024
     assert [made.number(name) for name in ("speculative", "topology", "output_len")] == [None] * 3
+
+
+def test_experts_are_spread_and_the_rest_is_split() -> None:
+    mixture = ModelTraits(id="m", parameters=100.0, routed=60.0)
+    for degrees, held in (((1, 1, 1), 100.0), ((2, 1, 4), 35.0), ((8, 1, 2), 12.5), ((2, 2, 4), 17.5)):
+        assert mixture.device_parameters(*degrees) == held
+    assert ModelTraits(id="m").device_parameters(1, 1, 1) is None
