@@ -1,5 +1,7 @@
 """One forward pass, operator by operator."""
 
+from dataclasses import replace
+
 import pytest
 
 from kg.errors import InputError
@@ -46,6 +48,20 @@ def test_experts_and_their_exchange_stand_by_themselves() -> None:
     assert names["experts"] == sizes.layers - sizes.dense_layers
     assert names["down"] == sizes.dense_layers
     assert names["exchange of experts"] == 2 * sizes.layers
+
+
+def test_shared_experts_are_as_many_as_the_model_has() -> None:
+    def weights(shared: int) -> float:
+        sizes = replace(model("deepseek-v3"), shared=shared)
+        parts = estimate_pass(
+            model=sizes, machine=machine_of(*A3), phase="prefill", sequences=16, queries=4096, cached=0,
+            settings={"tp": 16, "ep": 16},
+        ).operators  # fmt: skip
+        return sum(one.time_s for one in parts if one.name.startswith("shared "))
+
+    assert weights(0) == 0
+    assert weights(4) / weights(2) == pytest.approx(2, rel=0.3)
+    assert weights(2) > weights(1)
 
 
 def test_a_later_chunk_takes_longer() -> None:
