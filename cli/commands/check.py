@@ -13,7 +13,7 @@ from cli.options import JsonOption
 from cli.output import say
 from cli.problem_options import ProblemOptions, asks
 from data import __version__
-from kg.errors import InputError, NoEvidenceError
+from kg.errors import InputError
 
 if TYPE_CHECKING:
     from kg.nouns.audit import AuditRule
@@ -51,7 +51,7 @@ def check(
     own = _own_rules(rules)
     target = _target(to)
     asked = replace(question, from_command=script)
-    raw = _read(asked)
+    raw = asked.raw()
     running = launch_settings(script, question.server)
     with open_workspace(context) as workspace:
         raw = with_defaults(context, workspace, raw)
@@ -85,21 +85,6 @@ def _target(text: str) -> tuple[str, str] | None:
     if not (program.strip() and equals and version.strip()):
         raise InputError(f"--to {text!r}: no program with a release", hint="such as --to vllm=0.33")
     return program.strip(), version.strip()
-
-
-def _read(question: ProblemOptions) -> dict[str, object]:
-    """The question of a script.
-
-    Raises:
-        NoEvidenceError: It launches nothing that is known.
-        InputError: It cannot be read.
-    """
-    try:
-        return question.raw()
-    except InputError as fault:
-        if "no launch is found" in str(fault):
-            raise NoEvidenceError(str(fault), hint=fault.hint) from None
-        raise
 
 
 def _own_rules(path: Path | None) -> tuple[AuditRule, ...]:

@@ -100,7 +100,7 @@ class SettingFinding:
         key, value = self.setting.key, self.setting.value
         if value == "true" and key.startswith("-"):
             return key
-        return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
+        return written(key, value)
 
     @property
     def removals(self) -> tuple[str, ...]:
@@ -179,6 +179,11 @@ class SettingFinding:
             "priced": None if self.priced is None else self.priced.to_json(),
             "source": self.source,
         }
+
+
+def written(key: str, value: object) -> str:
+    """A setting with a value, as people write it."""
+    return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
 
 
 def factor_of(gain: Gain) -> str:

@@ -1,4 +1,4 @@
-"""Findings on a launch by its own numbers: devices, batches, lengths and heads that do not go together."""
+"""Findings on a launch by its own numbers: devices, loads, lengths and formats that do not go together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from kg.terms.meanings import size_of
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.setting_registry import registry
-from recommender.audit.finding import NO_START, SettingFinding
+from recommender.audit.division_findings import division_findings
+from recommender.audit.finding import NO_START, SettingFinding, written
 from recommender.ranking.feasibility.server_fit import STRETCHES
 from recommender.ranking.starts.lengths import yarn
 
@@ -52,7 +53,7 @@ def launch_findings(case: AuditCase) -> Iterator[SettingFinding]:
     if not is_training:
         yield from _limits(case, read)
         yield from _devices(case, values)
-    yield from _batches(case, values, read)
+    yield from division_findings(case)
     yield from _below(case)
     if not is_training:
         yield from _of_the_model(case, read)
@@ -93,36 +94,6 @@ def _devices(case: AuditCase, values: Mapping[str, Value]) -> Iterator[SettingFi
             )  # fmt: skip
 
 
-def _batches(case: AuditCase, values: Mapping[str, Value], read: Statement) -> Iterator[SettingFinding]:
-    """Find samples of a step that are no whole number of micro-batches on each copy of the model.
-
-    Source:
-        Megatron-LM, megatron/core/num_microbatches_calculator.py, which asserts it.
-    """
-    micro, whole = (positive(read.facts.get(fact)) for fact in ("micro_batch", "global_batch"))
-    devices = _number(case, "devices")
-    if (
-        "megatron-lm" not in case.programs
-        or not (micro and whole and devices)
-        or "--rampup-batch-size" in values
-    ):
-        return
-    copies, rest = divmod(int(devices), layout_of(values, case.program).devices)
-    if rest or whole % (micro * copies) == 0:
-        return
-    setting = next(item for item in case.settings if read.fact_of.get(item.key) == "global_batch")
-    yield _finding(
-        setting,
-        "batch-not-divisible",
-        (
-            f"{whole} samples are no whole micro-batches of {micro} on {copies} copies of the model",
-            f"{whole} 个样本无法在 {copies} 个模型副本上分成大小为 {micro} 的微批",
-        ),
-        NO_START,
-        remedy=_written(setting.key, -(-whole // (micro * copies)) * micro * copies),
-    )
-
-
 def _below(case: AuditCase) -> Iterator[SettingFinding]:
     """Find a size in DeepSpeed's file that differs from the arguments of the trainer above it.
 
@@ -145,7 +116,7 @@ def _below(case: AuditCase) -> Iterator[SettingFinding]:
             "deepspeed-mismatch",
             (f"{told.key} is {told.value}", f"{told.key} 为 {told.value}"),
             ("the trainer does not start", "训练器无法启动"),
-            remedy=_written(setting.key, "auto"),
+            remedy=written(setting.key, "auto"),
         )
 
 
@@ -170,7 +141,7 @@ def _limits(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
                 ("the others wait in the queue", "其余请求在队列中等待"),
                 kind=FindingKind.LIMIT,
                 level=FindingLevel.WARNING if limit * copies < _MEANT * load else FindingLevel.NOTE,
-                remedy=_written(setting.key, -(-int(load) // copies)),
+                remedy=written(setting.key, -(-int(load) // copies)),
                 told="concurrency",
             )
         elif fact == "batch" and limit * copies < A_FEW and load is None and not is_prefill:
@@ -202,7 +173,7 @@ def _limits(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
                 ),
                 ("they are refused or cut", "请求被拒绝或截断"),
                 kind=FindingKind.LIMIT,
-                remedy=_written(setting.key, int(asked)),
+                remedy=written(setting.key, int(asked)),
                 told="length",
             )
 
@@ -212,29 +183,10 @@ def _of_the_model(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
     for setting in case.settings:
         fact = read.fact_of.get(setting.key)
         size = positive(read.facts.get(fact)) if fact else None
-        if fact == "tp" and size and not read.facts.get("dp_attention"):
-            yield from _heads(case, setting, size)
-        elif fact == "max_len" and size:
+        if fact == "max_len" and size:
             yield from _length(case, setting, size)
         elif plain_key(setting.key) == QUANTISATION and setting.value.lower().startswith(_PACKED):
             yield from _format(case, setting)
-
-
-def _heads(case: AuditCase, setting: RunningSetting, parts: int) -> Iterator[SettingFinding]:
-    heads = case.facts.get("heads")
-    if not isinstance(heads, int) or heads % parts == 0:
-        return
-    fewer = next(size for size in range(parts, 0, -1) if heads % size == 0)
-    yield _finding(
-        setting,
-        "heads-not-divisible",
-        (
-            f"the model's {heads} attention heads do not divide over {parts} devices",
-            f"模型的 {heads} 个注意力头无法平分到 {parts} 张卡",
-        ),
-        NO_START,
-        remedy=_written(setting.key, fewer),
-    )
 
 
 def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[SettingFinding]:
@@ -243,7 +195,7 @@ def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[S
     if case.program not in _CHECKED_LENGTHS or not case.positions or tokens <= case.positions or is_stretched:
         return
     stretch = "" if case.rotary is None else yarn(case.program, case.release, tokens, *case.rotary)
-    shorter = _written(setting.key, case.positions)
+    shorter = written(setting.key, case.positions)
     yield _finding(
         setting,
         "length-beyond-model",
@@ -275,10 +227,6 @@ def _format(case: AuditCase, setting: RunningSetting) -> Iterator[SettingFinding
         ("where the checkpoint is packed so all the same", "该权重确为此格式时"),
         level=FindingLevel.WARNING,
     )
-
-
-def _written(key: str, value: object) -> str:
-    return f"{key} {value}" if key.startswith("-") else f"{key}={value}"
 
 
 def _finding(

@@ -63,10 +63,14 @@ def test_a_clean_script_is_exit_0(run: Any, written: Any) -> None:
     assert (ran.code, "nothing found" in ran.out) == (0, True)
 
 
-def test_what_launches_nothing_is_exit_3_and_what_is_not_there_2(
+def test_what_launches_nothing_or_is_not_there_is_exit_2_in_every_command(
     run: Any, written: Any, tmp_path: Path
 ) -> None:
-    assert run("check", written("echo hello\n")).code == 3
+    for asked in (
+        ["check", written("echo hello\n")],
+        ["recommend", "--from-command", written("echo hello\n")],
+    ):
+        assert run(*asked).code == 2
     assert run("check", tmp_path / "none.sh").code == 2
     assert run("check", written(COSTLY), "--hardware", "no-such-chip").code == 2
     assert run("check", written(COSTLY), "--json", "--sarif").code == 2

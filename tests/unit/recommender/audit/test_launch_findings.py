@@ -1,4 +1,4 @@
-"""Conflicts within a launch: devices, batches, lengths, heads."""
+"""Conflicts within a launch: devices, lengths, formats."""
 
 import json
 
@@ -84,13 +84,6 @@ def test_devices_that_a_launch_leaves_idle_are_found(program: str, words: str, f
     assert remedies.get("idle-devices", "") == ("nvidia.com/gpu: 2 devices" if found else "")
 
 
-def test_heads_divide_over_the_devices() -> None:
-    assert of_the_model("vllm serve a/B -tp 3", heads=40) == {"heads-not-divisible": "-tp 2"}
-    assert not of_the_model("vllm serve a/B -tp 8", heads=40)
-    assert not of_the_model("vllm serve a/B -tp 3")
-    assert not of_the_model("vllm serve a/B -tp 3", heads=40, phase="training")
-
-
 @pytest.mark.parametrize(
     ("more", "found"),
     [
@@ -130,20 +123,6 @@ def test_a_length_that_the_model_stretches_to_is_written_so_by_release() -> None
 )
 def test_packed_weights_are_those_of_the_checkpoint(model: str, method: str, *, found: bool) -> None:
     assert bool(of_the_model(f"vllm serve {model} --quantization {method}", model)) is found
-
-
-@pytest.mark.parametrize(
-    ("batch", "more", "found"),
-    [(250, "", True), (256, "", False), (250, "--pipeline-model-parallel-size 4", False)],
-)
-def test_the_samples_of_a_step_are_whole_micro_batches_on_each_copy(
-    batch: int, more: str, *, found: bool
-) -> None:
-    script = f"torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 2 --global-batch-size {batch} {more}"
-    rules = judged(script, "megatron-lm", "0.14.0", phase="training", devices=8)
-    assert ("batch-not-divisible" in rules) is found
-    if found:
-        assert rules["batch-not-divisible"].remedy == "--global-batch-size 256"
 
 
 @pytest.mark.parametrize(("below", "found"), [(4, True), (2, False), ("auto", False)])
