@@ -140,7 +140,7 @@ def price(
 
 
 def priced_steps(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list[PricedStep]:
-    """Each configuration of an estimate, with the settings that it was made with."""
+    """Each configuration of an estimate, with the settings that it was made with, whole numbers whole."""
     capacity = steps.capacity_bytes if np.isfinite(steps.capacity_bytes) else None
     total, found = steps.memory_total, []
     for at, given in enumerate(settings):
@@ -148,7 +148,7 @@ def priced_steps(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list
         sizes = {name: float(str(named[name])) for name in DEGREES.values() if name in named}
         step = PricedStep(
             layout=ParallelLayout.of_degrees(sizes),
-            settings=given,
+            settings={name: _whole(value) for name, value in given.items()},
             results=_results(steps, at),
             unit=steps.unit,
             spread=steps.spread_of(at),
@@ -160,6 +160,11 @@ def priced_steps(steps: Steps, settings: Sequence[Mapping[str, object]]) -> list
         )
         found.append(step)
     return found
+
+
+def _whole(value: object) -> object:
+    """A number as it is written: a count that was divided is whole again."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _results(steps: Steps, at: int) -> dict[str, float]:

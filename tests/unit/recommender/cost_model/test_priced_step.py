@@ -58,3 +58,9 @@ def test_what_fits_is_not_known_without_a_capacity() -> None:
     held = {"layout": ParallelLayout(), "memory_bytes": 2.0}
     told = [PricedStep(**held, capacity_bytes=size).fits for size in (None, 1.0, 2.0)]  # type: ignore[arg-type]
     assert told == [None, False, True]
+
+
+def test_a_whole_number_of_a_price_is_written_whole() -> None:
+    asked = question(batch=8.0, acceptance=0.7)
+    [step] = price(asked)
+    assert (repr(step.settings["batch"]), step.settings["acceptance"]) == ("8", 0.7)
