@@ -12,6 +12,9 @@ correlate by what they share, the less the farther their lengths, batches and la
 variance of h + f + o are estimated from all effects of the same kind of metric (method of moments); how the
 latter divides among h, f and o is in ``Components``. The posterior is Gaussian conditioning on all effects.
 
+Where trusted effects lie farther off than the spread allows, it is wider than it was thought: they count for
+more and the interval is wider, as in a Student t process (Shah, Wilson and Ghahramani, AISTATS 2014).
+
 An effect of trust t varies 1/t times as much as a trusted one, however many gains it has, and effects of low
 trust share that fault: who repeats himself, in one context or in many, cannot buy more weight than his trust.
 """
@@ -72,6 +75,10 @@ those that are known: problems of one context differ by several per cent where t
 
 WIDEST_NOISE = 2.0
 """Variance of one effect at most, in variances of all: 84 % of those of two normal gains are smaller."""
+
+TAILS = 4
+"""Degrees of freedom of the spread of gains: what is proposed where tails are not known (Lange, Little and
+Taylor, Robust statistical modeling using the t distribution, J. Am. Stat. Assoc. 84, 1989)."""
 
 _SCORES = tuple(NormalDist().inv_cdf((number + 0.5) / LEAST_STRATEGIES) for number in range(LEAST_STRATEGIES))
 """Normal scores: where observations of a standard normal distribution lie."""
@@ -277,14 +284,22 @@ def posterior(
     in_common = np.outer(faults, faults) * (
         np.outer(is_doubted, is_doubted) | np.eye(len(faults), dtype=bool)
     )
-    weights = np.linalg.solve(gram + in_common + np.diag(noises + 1e-12), towards)
-    means = np.array([item.mean for _, item in weighty])
-    mean = prior.mean + float(weights @ (means - prior.mean))
-    variance = max(0.0, strategy + between - float(weights @ towards))
+    spread, scatter = gram + in_common, np.diag(noises + 1e-12)
+    beyond = np.array([item.mean for _, item in weighty]) - prior.mean
+    wider = _widening((spread + scatter)[np.ix_(~is_doubted, ~is_doubted)], beyond[~is_doubted])
+    weights = np.linalg.solve(wider * spread + scatter, wider * towards)
+    mean = prior.mean + float(weights @ beyond)
+    variance = max(0.0, wider * (strategy + between - float(weights @ towards)))
     shares = [0.0] * len(evidence)
     for (place, _), weight in zip(weighty, weights, strict=True):
         shares[place] = float(weight)
     return Gain.around(mean, math.sqrt(variance + noise)), shares
+
+
+def _widening(covariance: NDArray[np.float64], beyond: NDArray[np.float64]) -> float:
+    """Return the factor of a variance, at least 1, from observations that lie ``beyond`` their mean."""
+    surprise = float(beyond @ np.linalg.solve(covariance, beyond))
+    return max(1.0, (TAILS - 2 + surprise) / (TAILS - 2 + len(beyond)))
 
 
 def shared_variance(

@@ -71,19 +71,34 @@ def test_without_evidence_it_is_the_prior() -> None:
 
 
 @given(evidence)
-def test_evidence_narrows_and_draws_towards_itself(seen: ObservedEffect) -> None:
-    after = expect(seen)
-    assert width(after) < width(expect())
+def test_evidence_draws_towards_itself(seen: ObservedEffect) -> None:
     low, high = sorted((PRIOR.mean, seen.mean))
-    assert low - 1e-12 <= after.expected <= high + 1e-12
+    assert low - 1e-12 <= expect(seen).expected <= high + 1e-12
 
 
 @given(st.lists(evidence, min_size=1, max_size=6), st.randoms())
-def test_order_does_not_matter_and_more_never_widens(seen: list[ObservedEffect], random: object) -> None:
+def test_order_does_not_matter_and_what_was_expected_narrows(
+    seen: list[ObservedEffect], random: object
+) -> None:
     other = list(seen)
     random.shuffle(other)  # type: ignore[attr-defined]
     assert expect(*seen).expected == pytest.approx(expect(*other).expected, abs=1e-6)
-    assert width(expect(*seen)) <= width(expect(*seen[:-1])) + 1e-9
+    expected = [replace(item, mean=PRIOR.mean) for item in seen]
+    assert width(expect(*expected)) <= width(expect(*expected[:-1])) + 1e-9
+    assert width(expect(*seen)) >= width(expect(*expected)) - 1e-9
+
+
+def test_a_single_surprise_is_told_with_what_it_may_be_and_repeats_settle_it() -> None:
+    surprise = ObservedEffect(context=HERE, mean=math.log(29), n=1, trust=0.5)
+    once = expect(surprise)
+    assert once.low < math.log(2)
+    assert once.high > math.log(10)
+    shown = expect(replace(surprise, n=20, trust=1.0))
+    assert shown.expected == pytest.approx(surprise.mean, rel=0.01)
+    assert width(shown) < width(once) / 4
+    elsewhere = replace(surprise, trust=Trust.LOW.weight)
+    known = ObservedEffect(context=HERE, mean=0.1, n=20)
+    assert width(expect(known, elsewhere)) <= width(expect(known)) + 1e-9
 
 
 @given(evidence, trusts)
