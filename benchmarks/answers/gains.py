@@ -34,13 +34,8 @@ from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
 from recommender.cost_model.change import modelled_gain
 from recommender.ranking.change import LEAST_LOG_GAIN
-from recommender.ranking.changes.posterior import (
-    KIND_TRUST,
-    ObservedEffect,
-    Prior,
-    effect_state,
-    posterior,
-)
+from recommender.ranking.changes.posterior import KIND_TRUST, ObservedEffect, posterior
+from recommender.ranking.changes.prior import Prior, effect_state
 
 GROUPS = {
     metric: "throughput" if "throughput" in group else min(group)

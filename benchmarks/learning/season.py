@@ -34,7 +34,7 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
 from recommender.evolution.components import fit_components
 from recommender.evolution.reliabilities import SourcedGain, distrusted_sources
-from recommender.ranking.changes.posterior import Prior, effect_state
+from recommender.ranking.changes.prior import Prior, effect_state
 
 POLICIES = ("static", "ours")
 PROBLEMS, POOL, NOISE = 200, 40, 0.02

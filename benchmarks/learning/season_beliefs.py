@@ -19,10 +19,9 @@ from recommender.ranking.changes.posterior import (
     SHARED_LEVELS,
     Components,
     ObservedEffect,
-    Prior,
-    effect_state,
     posterior,
 )
+from recommender.ranking.changes.prior import Prior, effect_state
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NEAREST = 40

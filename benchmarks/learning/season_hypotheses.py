@@ -20,7 +20,7 @@ from kg.triples.hardware_tree import Distance
 from kg.triples.names import Names
 from recommender.evolution.proposing import ProposalSetting, interpolate, recombine
 from recommender.ranking.changes.bottlenecks import Match
-from recommender.ranking.changes.posterior import Prior
+from recommender.ranking.changes.prior import Prior
 from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 
 KERNELS = (

@@ -19,10 +19,9 @@ from recommender.ranking.changes.posterior import (
     KIND_TRUST,
     Components,
     ObservedEffect,
-    Prior,
-    effect_state,
     shared_variance,
 )
+from recommender.ranking.changes.prior import Prior, effect_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -16,15 +16,8 @@ from kg.nouns.effects import UNATS_PER_NAT, Context, Effect
 from kg.nouns.entities import Kind, Source, Trust
 from kg.rows.gains import GainContexts, gains_with_sources
 from kg.triples.serialisation import all_of
-from recommender.ranking.changes.posterior import (
-    EQUAL,
-    KIND_TRUST,
-    PUBLICATION_SHRINKAGE,
-    Components,
-    ObservedEffect,
-    Prior,
-    posterior,
-)
+from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, Components, ObservedEffect, posterior
+from recommender.ranking.changes.prior import PUBLICATION_SHRINKAGE, Prior
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

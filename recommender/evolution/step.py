@@ -26,7 +26,8 @@ from recommender.evolution.incompatibilities import failed_strategies, revise_co
 from recommender.evolution.proposing import ProposalSetting, interpolate, recombine, transfer
 from recommender.evolution.reliabilities import DistrustedSource, distrusted_sources, source_gains
 from recommender.evolution.screening import HypothesisScreen
-from recommender.ranking.changes.posterior import EQUAL, Components, effect_state
+from recommender.ranking.changes.posterior import EQUAL, Components
+from recommender.ranking.changes.prior import effect_state
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.measured.near_runs import NearRuns
 

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kg.nouns.gain import factor_text, rounded_factor
-from recommender.ranking.changes.posterior import (
-    EQUAL,
-    KIND_TRUST,
-    Components,
-    ObservedEffect,
-    Prior,
-    effect_state,
-    posterior,
-)
+from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, Components, ObservedEffect, posterior
+from recommender.ranking.changes.prior import Prior, effect_state
 from recommender.ranking.changes.shares import balanced_effects
 
 if TYPE_CHECKING:

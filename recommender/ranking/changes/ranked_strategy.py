@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kg.triples.hardware_tree import Distance
     from recommender.ranking.change import SourceInfluence
     from recommender.ranking.changes.bottlenecks import Match
-    from recommender.ranking.changes.posterior import Prior
+    from recommender.ranking.changes.prior import Prior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,14 +23,8 @@ from recommender.applicability.question_facts import question_facts
 from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
 from recommender.ranking.change import SourceInfluence
 from recommender.ranking.changes.bottlenecks import ObservedBottlenecks
-from recommender.ranking.changes.posterior import (
-    EQUAL,
-    KIND_TRUST,
-    ObservedEffect,
-    Prior,
-    effect_state,
-    posterior,
-)
+from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, ObservedEffect, posterior
+from recommender.ranking.changes.prior import Prior, effect_state
 from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 from recommender.ranking.changes.shares import balanced_effects
 from recommender.ranking.changes.treatment_failures import TreatmentFailures

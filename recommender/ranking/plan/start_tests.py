@@ -16,7 +16,8 @@ from kg.terms.dialects import statement
 from kg.terms.metrics import metrics_of_same_gain
 from kg.triples.finders import ModelFinder, start_outcomes
 from kg.triples.serialisation import from_graph
-from recommender.ranking.changes.posterior import EQUAL, ObservedEffect, Prior, posterior
+from recommender.ranking.changes.posterior import EQUAL, ObservedEffect, posterior
+from recommender.ranking.changes.prior import Prior
 from recommender.ranking.starts.starts import StartReliability
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from kg.triples.hardware_tree import Distance
 from recommender.cost_model.question import Question
 from recommender.ranking.change import Change
 from recommender.ranking.changes.bottlenecks import Match
-from recommender.ranking.changes.posterior import Prior
+from recommender.ranking.changes.prior import Prior
 from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 from recommender.ranking.plan.candidate import (
     LEAST_CHANCE,
