@@ -151,4 +151,6 @@ def _factor(item: SettingFinding) -> str:
 
 
 def _remedy(item: SettingFinding) -> str:
-    return f"write {item.remedy}" if item.remedy else f"remove {', '.join(item.removals)}"
+    if item.remedy:
+        return f"write {item.remedy}"
+    return f"remove {', '.join(item.removals)}" if item.removals else ""

@@ -1,8 +1,9 @@
-"""Findings on the memory of a server: it does not start, cuts requests, or leaves too little beside."""
+"""Findings on memory: what does not start, a server that cuts requests or leaves too little beside."""
 
 from __future__ import annotations
 
 import math
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.running import RunningSetting
@@ -11,6 +12,7 @@ from kg.nouns.setting import SettingPlace, read_value
 from kg.terms.dialects import positive, statement
 from recommender.audit.finding import LIKELY, NO_START, SettingFinding
 from recommender.ranking.feasibility.server_fit import server_fit, share_too_high, written_change
+from recommender.ranking.feasibility.training_fit import states_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from recommender.ranking.feasibility.server_fit import ServerFit
 
 NO_ROOM = "no-room-to-start"
+OWN_CODE = frozenset({"transformers", "accelerate", "deepspeed", "pytorch"})
+"""Libraries of a user's own program, which may train less than its launch says: adapters, say."""
+_FILES = (".json", ".yaml", ".yml", ".toml")
 _REFUSED = ("longer requests are refused", "更长的请求被拒绝")
 _OVERFLOWS = ("prefill or the capture of graphs runs out of memory", "预填充或图捕获时显存不足")
 
@@ -32,7 +37,11 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
         case: The launch.
         question: What runs, as the cost model is asked about it; None where it cannot be.
     """
-    if question is None or question.phase != "serving" or not all(item.is_known for item in case.settings):
+    if question is None or not all(item.is_known for item in case.settings):
+        return
+    if question.phase == "training":
+        yield from _of_states(case, question)
+    if question.phase != "serving":
         return
     current = {item.key: read_value(item.value, "float") or item.value for item in case.settings}
     read = statement(current, case.program)
@@ -60,6 +69,30 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
                 [_written(case, by_fact, {"memory_share": usual})],
                 source="https://docs.sglang.ai/advanced_features/hyperparameter_tuning.html",
             )  # fmt: skip
+
+
+def _of_states(case: AuditCase, question: Question) -> Iterator[SettingFinding]:
+    """The finding that what a trainer keeps between steps is more than a device holds, whatever the batch."""
+    is_own = case.program in OWN_CODE
+    held, kept = question.machine.device.memory_capacity, states_bytes(question, {})
+    if kept is None or kept <= held or _has_unread(case) or (is_own and "devices" not in case.facts):
+        return
+    says = [
+        f"weights, gradients and optimizer take {kept / 1e9:,.1f} GB of a device with {held / 1e9:,.1f}",
+        f"权重、梯度与优化器状态单卡需 {kept / 1e9:,.1f} GB，而单卡只有 {held / 1e9:,.1f} GB",
+    ]
+    spread = states_bytes(question, {"zero_stage": 3})
+    if spread is not None and spread < held:
+        says[0] += f"; spread over all of them (ZeRO 3, FSDP) {spread / 1e9:,.1f}"
+        says[1] += f"；全部切分（ZeRO 3、FSDP）后为 {spread / 1e9:,.1f} GB"
+    cost, level = (LIKELY, FindingLevel.WARNING) if is_own else (NO_START, FindingLevel.ERROR)
+    yield _finding(case, "", NO_ROOM, (says[0], says[1]), cost, FindingKind.REFUSED, level, [])
+
+
+def _has_unread(case: AuditCase) -> bool:
+    """True if a launch names a file of settings that was not read."""
+    named = {PurePath(item.value).name for item in case.settings if item.value.endswith(_FILES)}
+    return not named <= {PurePath(item.file).name for item in case.settings}
 
 
 def _of_fit(case: AuditCase, fit: ServerFit, by_fact: Mapping[str, str]) -> SettingFinding:

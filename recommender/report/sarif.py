@@ -69,4 +69,6 @@ def _result(item: Content, number: int, path: Path) -> dict[str, object]:
 
 def _do(item: Content) -> str:
     remedy = item["remedy"]
-    return f"write {remedy['write']}" if "write" in remedy else f"remove {', '.join(remedy['remove'])}"
+    if "write" in remedy:
+        return f"write {remedy['write']}"
+    return f"remove {', '.join(remedy['remove'])}" if "remove" in remedy else ""

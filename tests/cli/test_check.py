@@ -327,3 +327,30 @@ def test_every_command_says_first_that_a_launch_does_not_start(
         assert cure in " ".join(head.split()), asked
     start = run("recommend", "--from-command", path, "--hardware", "h100-sxm").out.partition("Start with")[2]
     assert cure in start  # and what is printed starts
+
+
+TRAINER = "train.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 --bf16 true"
+
+
+@pytest.mark.parametrize(
+    ("launcher", "more", "starts"),
+    [
+        ("torchrun --nproc_per_node 8", "", False),
+        ("accelerate launch --multi_gpu --num_processes 8", "--gradient_checkpointing true", False),
+        ("torchrun --nproc_per_node 8", "--fsdp 'full_shard auto_wrap'", True),
+        ("torchrun --nproc_per_node 8", "--use_peft true", True),
+        ("torchrun --nproc_per_node 8", "--deepspeed conf/not-there.json", True),  # who knows
+        ("accelerate launch", "", True),  # a file of its own may say how it is divided
+    ],
+)
+def test_a_training_whose_states_are_beyond_a_device_is_told(
+    run: Any, written: Any, launcher: str, more: str, *, starts: bool
+) -> None:
+    path = written(f"{launcher} {TRAINER} {more}\n")
+    findings = json.loads(run("check", path, "--hardware", "a100-40gb", "--json").out)["findings"]
+    assert ("no-room-to-start" in [item["rule"] for item in findings]) is not starts
+    if not starts:
+        assert findings[0]["remedy"] == {}
+        assert "ZeRO 3" in findings[0]["says"]["en"]
+        for asked in (("check",), ("recommend", "--from-command")):
+            assert "remove" not in run(*asked, path, "--hardware", "a100-40gb").out

@@ -122,8 +122,13 @@ _SPREAD: Mapping[str, object] = MappingProxyType({"recompute": "full", "zero_sta
 
 def states_beyond(question: Question, degrees: Mapping[str, object]) -> bool:
     """True if weights, gradients and states alone are more than a device holds; activations come on top."""
-    states = _bytes_of(question, degrees, ("weights", "gradients", "optimizer"))
+    states = states_bytes(question, degrees)
     return states is not None and states > question.machine.device.memory_capacity
+
+
+def states_bytes(question: Question, change: Mapping[str, object]) -> float | None:
+    """Bytes of weights, gradients and states on the fullest device; None where that is not modelled."""
+    return _bytes_of(question, change, ("weights", "gradients", "optimizer"))
 
 
 def _bytes_of(question: Question, change: Mapping[str, object], names: Sequence[str] = ()) -> float | None:

@@ -47,7 +47,11 @@ def _findings(findings: Sequence[Mapping[str, Any]], words: Words) -> Markup | N
             str(item["line"] or ""),
             plain(item["says"].get(words.language) or item["says"].get("en", "")),
             _price(item.get("priced")),
-            tag("code", item["remedy"].get("write") or f"- {' '.join(item['remedy'].get('remove', ()))}"),
+            tag(
+                "code",
+                item["remedy"].get("write")
+                or " ".join(f"- {key}" for key in item["remedy"].get("remove", ())),
+            ),
             source_link(item["source"]) if item.get("source") else "",
         )
         for item in findings
