@@ -17,6 +17,7 @@ from recommender.diagnosis.patterns import (
     operators,
     packets,
     peers,
+    phases,
     pipes,
     settings,
     tiles,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 Evidence = Mapping[tuple[str, int | None], "SoftEvidence"]
 """Evidence by node and rank."""
 
-KERNEL_ANALYSERS = (*(pipes.find, operators.find, tiles.find, clocks.find, chains.find),)
+KERNEL_ANALYSERS = (*(pipes.find, operators.find, tiles.find, clocks.find, chains.find, phases.find),)
 """Analysers of ranks whose kernels were collected: what they find is lost in computing."""
 
 COMMUNICATION_ANALYSERS = (transfers.find, packets.find, links.find)

@@ -11,7 +11,7 @@ from recommender.diagnosis.evidence import MetricReading, SoftEvidence
 from recommender.diagnosis.patterns.links import slow_links
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import stage_of
-from recommender.diagnosis.rank.kinds import of_kind, volumes
+from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind, volumes
 from recommender.diagnosis.rank.view import KernelView
 
 if TYPE_CHECKING:
@@ -111,5 +111,5 @@ def _elements(view: View) -> float:
     if not isinstance(view, KernelView):
         return 0.0
     kernels = view.kernels
-    mask = of_kind(kernels, ("matmul", "batchmatmul", "flashattention", "conv2d", "groupedmatmul"))
+    mask = of_kind(kernels, (*PRODUCTS, *ATTENTION))
     return float(volumes(kernels.texts["input_shapes"])[mask].sum())

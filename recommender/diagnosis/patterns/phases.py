@@ -1,0 +1,55 @@
+"""Phases of a server's steps: prompts that are read in between make the steps that only decode wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from recommender.diagnosis.rank.kinds import ATTENTION, of_kind
+from recommender.diagnosis.rank.program_signs import trains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recommender.diagnosis.evidence import SoftEvidence
+    from recommender.diagnosis.rank.view import KernelView
+    from recommender.diagnosis.thresholds import Thresholds
+
+LEAST_STEPS, MOST_PART = 8, 0.25
+"""Steps of a run, and part of them that read prompts, if the others can be said to wait. Assumed."""
+LONGER = 2.0
+"""Times of the median that such a step computes: less would not be felt between two tokens. Assumed."""
+
+
+def find(view: KernelView, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of a few long steps with attention of a form that the many short ones do not run.
+
+    A decoding step reads a cache, by kernels made for one token of each request; a prompt has others.
+    """
+    kernels = view.kernels
+    column = kernels.texts["step"]
+    present, step = np.unique(column.codes, return_inverse=True)
+    attention = of_kind(kernels, ATTENTION)
+    if len(present) < LEAST_STEPS or not attention.any() or trains(view.rank):
+        return
+    own = kernels.duration_us * view.exclusive
+    computing = np.bincount(step, weights=own)
+    middle = float(np.median(computing))
+    long = computing > LONGER * middle
+    name = kernels.texts["name"].codes
+    of_short = np.unique(name[attention & ~long[step]])
+    others = np.bincount(step[attention & ~np.isin(name, of_short)], minlength=len(present)) > 0
+    reads = long & others
+    if not 0 < reads.sum() <= MOST_PART * len(present) or not len(of_short):
+        return
+    part = np.where(reads, 1 - middle / np.maximum(computing, middle), 0.0)
+    yield kernel_evidence(
+        view,
+        "prefill-decode-interference",
+        own * part[step],
+        f"{int(reads.sum())} of {len(present)} steps compute {float(computing[reads].mean()) / 1e3:.1f} ms, "
+        f"the others {middle / 1e3:.1f} ms: with attention that these do not run, as over a prompt",
+        MetricReading(metric="steps that read prompts", value=float(reads.sum()), unit="1"),
+    )
