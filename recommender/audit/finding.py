@@ -105,7 +105,7 @@ class SettingFinding:
     @property
     def removals(self) -> tuple[str, ...]:
         """The settings that are taken away, where nothing is written in their place."""
-        return self.removes or (() if self.adds else (self.setting.key,))
+        return self.removes or (() if self.adds and not self.remedy else (self.setting.key,))
 
     @property
     def stops(self) -> bool:
@@ -173,16 +173,18 @@ class SettingFinding:
             "says": dict(self.says),
             "cost": dict(self.cost),
             "right": dict(self.right),
-            "remedy": {"write": self.remedy}
-            if self.remedy
-            else {"remove": list(self.removals)}
-            if self.removals
-            else {},
+            "remedy": self._cure(),
             **({"others": list(self.others)} if self.others else {}),
             "default": self.default or None,
             "priced": None if self.priced is None else self.priced.to_json(),
             "source": self.source,
         }
+
+    def _cure(self) -> dict[str, object]:
+        """What to write or to take away; empty where that is not known."""
+        if self.remedy:
+            return {"write": self.remedy}
+        return {"remove": list(self.removals)} if self.removals else {}
 
 
 def written(key: str, value: object) -> str:

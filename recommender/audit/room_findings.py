@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from recommender.ranking.feasibility.server_fit import ServerFit
 
 NO_ROOM = "no-room-to-start"
-OWN_CODE = frozenset({"transformers", "accelerate", "deepspeed", "pytorch"})
-"""Libraries of a user's own program, which may train less than its launch says: adapters, say."""
+_DIVIDED_BY_LAUNCH = frozenset({"transformers"})
+"""Trainers that copy the model onto every device unless the launch says otherwise; what of it their user's
+own code trains, it does not say."""
 _FILES = (".json", ".yaml", ".yml", ".toml")
 _REFUSED = ("longer requests are refused", "更长的请求被拒绝")
 _OVERFLOWS = ("prefill or the capture of graphs runs out of memory", "预填充或图捕获时显存不足")
@@ -72,21 +73,25 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
 
 
 def _of_states(case: AuditCase, question: Question) -> Iterator[SettingFinding]:
-    """The finding that what a trainer keeps between steps is more than a device holds, whatever the batch."""
-    is_own = case.program in OWN_CODE
+    """The finding that what training keeps between steps is more than a device holds, whatever the batch.
+
+    Asked of programs whose launch says how the work is divided; others divide it in files or by default.
+    """
     held, kept = question.machine.device.memory_capacity, states_bytes(question, {})
-    if kept is None or kept <= held or _has_unread(case) or (is_own and "devices" not in case.facts):
+    is_stated = case.program in _DIVIDED_BY_LAUNCH and "devices" in case.facts and not _has_unread(case)
+    if not is_stated or kept is None or kept <= held:
         return
     says = [
-        f"weights, gradients and optimizer take {kept / 1e9:,.1f} GB of a device with {held / 1e9:,.1f}",
-        f"权重、梯度与优化器状态单卡需 {kept / 1e9:,.1f} GB，而单卡只有 {held / 1e9:,.1f} GB",
+        f"if all weights are trained, they and their states take {kept / 1e9:,.1f} GB of {held / 1e9:,.1f}",
+        f"若训练全部权重，权重、梯度与优化器状态单卡需 {kept / 1e9:,.1f} GB，而单卡只有 {held / 1e9:,.1f} GB",
     ]
     spread = states_bytes(question, {"zero_stage": 3})
     if spread is not None and spread < held:
-        says[0] += f"; spread over all of them (ZeRO 3, FSDP) {spread / 1e9:,.1f}"
+        says[0] += f"; spread over all devices (ZeRO 3, FSDP) {spread / 1e9:,.1f}"
         says[1] += f"；全部切分（ZeRO 3、FSDP）后为 {spread / 1e9:,.1f} GB"
-    cost, level = (LIKELY, FindingLevel.WARNING) if is_own else (NO_START, FindingLevel.ERROR)
-    yield _finding(case, "", NO_ROOM, (says[0], says[1]), cost, FindingKind.REFUSED, level, [])
+    yield _finding(
+        case, "", NO_ROOM, (says[0], says[1]), LIKELY, FindingKind.REFUSED, FindingLevel.WARNING, []
+    )
 
 
 def _has_unread(case: AuditCase) -> bool:

@@ -39,6 +39,16 @@ def place(tmp_path: Path) -> Path:
     return made
 
 
+def refusing(code: int) -> SimpleNamespace:
+    """A system library that has the call and refuses it."""
+
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(code)
+        return -1
+
+    return SimpleNamespace(renameat2=refuse)
+
+
 CAN_EXCHANGE = hasattr(ctypes.CDLL(None), "renameat2")
 
 
@@ -47,13 +57,8 @@ def test_the_old_folder_has_another_name_whatever_the_system_can(
     code: int | None, fresh: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Code 0 is this system as it is, None one without the call."""
-
-    def refuse(*_: object) -> int:
-        ctypes.set_errno(code or 0)
-        return -1
-
     if code != 0:
-        library = SimpleNamespace(**({} if code is None else {"renameat2": refuse}))
+        library = SimpleNamespace() if code is None else refusing(code)
         monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: library)
     renamed, plain = [], Path.rename
 
@@ -70,10 +75,13 @@ def test_the_old_folder_has_another_name_whatever_the_system_can(
     assert renamed == (["fresh"] if one_step else ["place", "fresh"])
 
 
-@pytest.mark.skipif(not CAN_EXCHANGE, reason="the system cannot exchange two folders")
-def test_any_other_refusal_of_the_system_is_told(fresh: Path, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        exchange._exchange(fresh, tmp_path / "none")
+def test_any_other_refusal_of_the_system_is_told(
+    fresh: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: refusing(errno.EACCES))
+    with pytest.raises(PermissionError, match="place"):
+        put_in_place(fresh, place)
+    assert [item.name for item in (*place.iterdir(), *fresh.iterdir())] == ["old", "new"]
 
 
 def test_where_the_second_step_fails_the_old_folder_is_back(
