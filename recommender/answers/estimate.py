@@ -214,6 +214,26 @@ def assumptions(question: Question, change: Mapping[str, object]) -> str:
     return f"assumed: {', '.join(text for _, text in sorted(moved, reverse=True))}" if moved else ""
 
 
+_OF_STATES = ("zero_stage", "recompute", "offload")
+"""Settings of training that a decision adds where a launch does not fit without."""
+
+
+def beyond_launch(problem: Problem, asked: Question, decided: Question) -> str:
+    """What the decision sets that a training launch does not, as text; empty for nothing."""
+    if not problem.situation.has_script or decided.phase != "training":
+        return ""
+    usual = engine_defaults("training", asked.engine, asked.version)
+    is_alone = decided.settings.get("data_parallel") == 1
+    added = [
+        f"{name}={value}"
+        for name in _OF_STATES
+        if name not in asked.settings
+        and (value := decided.settings.get(name, usual[name])) != usual[name]
+        and not (name == "zero_stage" and is_alone)  # one copy has nobody to share with
+    ]
+    return f"not in your launch, but in the start that recommend gives: {', '.join(added)}" if added else ""
+
+
 def decided_question(asked: Question, starts: Starts | None, stated: frozenset[str], server: str) -> Question:
     """The question with all that it leaves open as the decision for it has it: no command guesses anew.
 
@@ -337,6 +357,7 @@ def estimate_problem(
         )
     host = host_note(question.engine, {**question.settings, **kept[0]})
     said = (
+        beyond_launch(problem, asked, question),
         measured_so(question, kept),
         rests_on(question, steps),
         link_note(question.machine),

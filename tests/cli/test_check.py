@@ -354,3 +354,5 @@ def test_a_training_whose_states_are_beyond_a_device_is_told(
         assert "ZeRO 3" in findings[0]["says"]["en"]
         for asked in (("check",), ("recommend", "--from-command")):
             assert "remove" not in run(*asked, path, "--hardware", "a100-40gb").out
+        said = " ".join(run("estimate", "--from-command", path, "--hardware", "a100-40gb").err.split())
+        assert "not in your launch, but in the start that recommend gives: zero_stage=2" in said
