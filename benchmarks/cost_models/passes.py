@@ -64,6 +64,7 @@ def priced(row: dict[str, str], known: ShippedKnowledge) -> PricedPass:
         "tensor_parallel": int(row["tp"]), "data_parallel": int(row["dp"]), "pipeline_parallel": int(row["pp"]),
         "expert_parallel": int(row["ep"]) if model.experts else 1, "graph": int(row["graph"] or 1),
         "precision": precision(row["precision"].split()[0]),
+        "speculative_tokens": int(row["mtp_drafted"] or 0), "draft_method": "mtp",
     }  # fmt: skip
     if int(row["tp"]) * int(row["dp"]) * int(row["pp"]) != int(row["devices"]):
         raise NotExpressibleError("a split that is no tensor, data or pipeline")

@@ -1,4 +1,4 @@
-"""One forward pass of a served model, operator by operator: what each takes, and what bounds it."""
+"""One pass of a served model and what follows it: what each operator takes, and what bounds it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from kg.nouns.codec import JsonNoun
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import CHOICES, columns
-from recommender.cost_model.workloads.forward_pass import forward_pass
+from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
 from recommender.cost_model.workloads.inference import feeds_forward
+from recommender.cost_model.workloads.launching import between_us
 from recommender.cost_model.workloads.products import OperatorCalls
 from recommender.cost_model.workloads.serving import complete_columns
 from recommender.cost_model.workloads.serving_flow import step_plan
@@ -32,7 +33,10 @@ MOSTLY = 0.5
 """Share of its time from which work or traffic at the peak bounds an operator; else its start does."""
 
 
-BOUNDS = {"waiting for the host": "launch", "attention to earlier chunks": "compute"}
+BOUNDS = {
+    "waiting for the host": "launch", "attention to earlier chunks": "compute", "drafting": "memory",
+    "host between steps": "launch",
+}  # fmt: skip
 """Bounds of the parts of a pass that are neither kernels with known traffic nor exchanges."""
 
 
@@ -64,7 +68,7 @@ class PricedPass(JsonNoun):
         sequences: In the pass, on one engine.
         queries: Tokens of each.
         cached: Positions of each that were there before.
-        time_s: From the first launch to the last result.
+        time_s: From its start to that of the next step: with what drafts after it, and the host between them.
         host_s: What the launches of the host take; they decide where the rest is shorter.
         operators: The longest first.
     """
@@ -129,10 +133,18 @@ def estimate_pass(
     # later chunks attend to earlier ones
     history = 0.0 if decode else model.layers * done.block.growing_us * 2 * held / rows
     busy = done.device_us + done.wire_us + history
-    time = float(np.maximum(busy, done.host_us)[0]) / 1e6
+    drafted, between = (
+        drafting_us(operators or shipped(), machine.device, model, s, done, many),
+        between_us(s),
+    )
+    time = float((np.maximum(busy, done.host_us) + drafted * decode + between)[0]) / 1e6
     late = OperatorCalls(name="waiting for the host", count=1.0, us=np.maximum(done.host_us - busy, 0.0))
     before = OperatorCalls(name="attention to earlier chunks", count=model.layers, us=history + 0 * busy)
-    parts = sorted((*done.calls, before, late), key=lambda one: -_one(one.us))
+    after = (
+        OperatorCalls(name="drafting", count=s["speculative_tokens"], us=drafted * decode),
+        OperatorCalls(name="host between steps", count=1.0, us=between),
+    )
+    parts = sorted((*done.calls, before, late, *after), key=lambda one: -_one(one.us))
     return PricedPass(
         phase=phase,
         sequences=sequences,

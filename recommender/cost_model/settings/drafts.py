@@ -25,16 +25,21 @@ class DraftMethod:
         accepted: Share of drafts of which so many tokens were accepted, from the first on.
         at_once: Whether one pass drafts all of them.
         blocks: Blocks of the network that drafts.
+        vocabulary: Tokens that its head chooses among; infinite where these are all of the model's.
     """
 
     accepted: tuple[float, ...]
     at_once: bool = False
     blocks: float = 1.0
+    vocabulary: float = np.inf
 
 
 DRAFT_METHODS = {
     row["method"]: DraftMethod(
-        tuple(map(float, row["accepted"].split())), row["at_once"] == "1", float(row["blocks"])
+        tuple(map(float, row["accepted"].split())),
+        row["at_once"] == "1",
+        float(row["blocks"]),
+        float(row["vocabulary"] or np.inf),
     )
     for row in rows_of("drafts")
 }
@@ -84,8 +89,11 @@ def _kept(name: str, most: int) -> Floats:
     return np.concatenate([[1.0], 1.0 + np.cumsum(shares)])
 
 
-def passes(drafted: Floats, method: Floats) -> tuple[Floats, Floats]:
-    """Passes of a draft, and blocks of each."""
-    at_once = np.array([one.at_once for one in DRAFT_METHODS.values()])[method.astype(np.int64)]
-    blocks = np.array([one.blocks for one in DRAFT_METHODS.values()])[method.astype(np.int64)]
-    return np.where(at_once, np.minimum(drafted, 1.0), drafted), blocks
+def passes(drafted: Floats, method: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Passes of a draft, blocks of each, rows of a sequence that its head reads, tokens it chooses among."""
+    at_once, blocks, vocabulary = (
+        np.array([getattr(one, name) for one in DRAFT_METHODS.values()])[method.astype(np.int64)]
+        for name in ("at_once", "blocks", "vocabulary")
+    )
+    times = np.where(at_once, np.minimum(drafted, 1.0), drafted)
+    return times, blocks, np.where(at_once, drafted, 1.0), vocabulary

@@ -1,4 +1,4 @@
-"""One forward pass of a decoder while serving: all of its blocks, what they exchange, and the output head.
+"""One forward pass of a decoder while serving: its blocks, what they exchange, the output head, and drafts.
 
 Arrays run over configurations. Times are microseconds.
 """
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators import moe
 from recommender.cost_model.operators.network import Network, collective_us, point_us
+from recommender.cost_model.settings.drafts import passes
 from recommender.cost_model.settings.plans import PRECISIONS, Columns
 from recommender.cost_model.workloads.block import BlockWork, forward
-from recommender.cost_model.workloads.launching import captured_share, launched_us
+from recommender.cost_model.workloads.launching import captured_share, drafting_launched_us, launched_us
 from recommender.cost_model.workloads.products import WEIGHT_BYTES, OperatorCalls, products_us
 
 if TYPE_CHECKING:
@@ -141,25 +142,55 @@ def forward_pass(
         exchange = exchange * (1 - model.dense_layers / model.layers)
         calls.append(OperatorCalls(name="exchange of experts", count=2.0, us=exchange))
         wire = wire + exchange
-    x = np.column_stack([logits, model.vocabulary / tp, np.full_like(tp, model.hidden)])
-    head = products_us(operators, device, x, s["precision_head"]) if model.vocabulary else np.zeros_like(tp)
+    head = _head(operators, device, model, s, logits, np.full_like(tp, model.vocabulary))
     host = model.layers * launched_us(device, s, level, work, phase)
     stages = s["pipeline_parallel"]
     uneven = np.ceil(model.layers / stages) * stages  # the longest stage sets the pace
     far = tp * stages > network.per_node
     hops = (stages - 1) * point_us(network, np.where(stages > 1, size / tp, 0.0), far)
-    head_call = OperatorCalls(
-        name="output head", count=1.0, us=head, flops=2 * np.prod(x, axis=-1), group="precision_head",
-        traffic=x[:, 1] * x[:, 2] * WEIGHT_BYTES[s["precision_head"].astype(np.int64)],
-    )  # fmt: skip
     return ForwardPass(
-        device_us=uneven * work.device_us + head,
+        device_us=uneven * work.device_us + head.us,
         wire_us=uneven * wire + hops,
         host_us=host,
         block=work,
         calls=(
             *(one.times(uneven) for one in calls),
-            head_call,
+            head,
             OperatorCalls(name="sends between stages", count=stages - 1, us=hops),
         ),
     )
+
+
+def _head(
+    operators: Operators, device: Device, model: ModelSizes, s: Columns, rows: Floats, vocabulary: Floats
+) -> OperatorCalls:
+    """The output head for so many rows that choose among so many tokens."""
+    x = np.column_stack([rows, vocabulary / s["tensor_parallel"], np.full_like(rows, model.hidden)])
+    precision = s["precision_head"]
+    return OperatorCalls(
+        name="output head", count=1.0, flops=2 * np.prod(x, axis=-1), group="precision_head",
+        us=products_us(operators, device, x, precision) if model.vocabulary else np.zeros_like(rows),
+        traffic=x[:, 1] * x[:, 2] * WEIGHT_BYTES[precision.astype(np.int64)],
+    )  # fmt: skip
+
+
+def drafting_us(
+    operators: Operators, device: Device, model: ModelSizes, s: Columns, done: ForwardPass, sequences: Floats
+) -> Floats:
+    """Time to draft after a decode pass: each pass of a draft takes its blocks and an output head.
+
+    A draft's tokens are chosen from its own logits (``compute_logits`` in vllm/v1/spec_decode/eagle.py).
+
+    Args:
+        operators: Calibrated operators.
+        device: The device that runs it.
+        model: What drafts are for.
+        s: Checked columns.
+        done: The pass.
+        sequences: Of it.
+    """
+    times, blocks, rows, vocabulary = passes(s["speculative_tokens"], s["draft_method"])
+    head = _head(operators, device, model, s, sequences * rows, np.minimum(vocabulary, model.vocabulary))
+    block_us = done.block.device_us + done.wire_us / model.layers
+    launched = drafting_launched_us(device, s, done.block)
+    return np.asarray(times * (blocks * np.maximum(block_us, launched) + head.us))

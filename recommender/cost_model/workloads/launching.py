@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.physics import PHYSICS
-from recommender.cost_model.settings.drafts import passes
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
-    from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.settings.plans import Columns
     from recommender.cost_model.workloads.block import BlockWork
 
@@ -47,12 +45,15 @@ def launched_us(device: Device, s: Columns, level: Floats, work: BlockWork, phas
     )
 
 
-def proposing_us(device: Device, model: ModelSizes, s: Columns, step_us: Floats, work: BlockWork) -> Floats:
-    """Time to draft: passes through the blocks of a draft, launched kernel by kernel unless captured."""
-    times, blocks = passes(s["speculative_tokens"], s["draft_method"])
+def drafting_launched_us(device: Device, s: Columns, work: BlockWork) -> Floats:
+    """Host time of a block of a draft: kernel by kernel unless captured."""
     share = np.where((s["draft_graph"] > 0) & (s["graph"] >= 1), PHYSICS["graph_share"], 1.0)
-    launched = work.kernels * _kernel_us(device) * share
-    return np.asarray(times * blocks * np.maximum(step_us / model.layers, launched))
+    return np.asarray(work.kernels * _kernel_us(device) * share)
+
+
+def between_us(s: Columns) -> Floats:
+    """Time that a device waits between two steps, unless the next is scheduled while this one runs."""
+    return np.where(s["async_scheduling"] > 0, 0.0, PHYSICS["step_host_us"])
 
 
 def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -> Floats:

@@ -18,8 +18,8 @@ from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.network import Network, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
 from recommender.cost_model.workloads.energy import power_w
-from recommender.cost_model.workloads.forward_pass import forward_pass
-from recommender.cost_model.workloads.launching import proposing_us, shared_us
+from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
+from recommender.cost_model.workloads.launching import between_us, shared_us
 from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, serving_flow, step_plan
 from recommender.cost_model.workloads.serving_memory import memory_parts, on_device, sequence_bytes, weights
 from recommender.cost_model.workloads.steps import PARTS, Steps
@@ -120,9 +120,8 @@ def serving_step(
     device_us, wire, host, work = decode.device_us * kept, decode.wire_us, decode.host_us, decode.block
     cached = flight * sequence_bytes(model, s, middle)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s) + _hosted_us(model, s, cached)
-    proposing = proposing_us(device, model, s, device_us + wire, work)
-    serial = np.where(s["async_scheduling"] > 0, 0.0, PHYSICS["step_host_us"])
-    idle_host = serial + np.maximum(host - device_us - wire, 0.0)
+    proposing = drafting_us(operators, device, model, s, decode, flight)
+    idle_host = between_us(s) + np.maximum(host - device_us - wire, 0.0)
     stream = _stream_us(device, model, s, flight, cached) * kept
     launching = model.layers * work.launch_us * kept
     split_us = {

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 
 from kg.errors import InputError
+from recommender.cost_model.anchors import UNANCHORED
+from recommender.cost_model.estimate import estimate
 from recommender.cost_model.estimate_pass import PricedPass, estimate_pass
+from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.operators.kinds import shipped
 from tests.unit.recommender.cost_model.machines import A3, machine_of, model
 
 
@@ -73,6 +77,41 @@ def test_a_later_chunk_takes_longer() -> None:
         for cached in (0, 30000)
     )  # fmt: skip
     assert later.time_s > first.time_s
+
+
+def test_a_pass_is_the_step_of_an_engine() -> None:
+    step = estimate(
+        model=model("qwen3-32b"), machine=machine_of(*A3), phase="serving",
+        settings=[{"tp": 16, "speculative_tokens": 2, "draft_method": "mtp", "batch": 16, "input_len": 4096,
+                   "output_len": 3}],
+        operators=replace(shipped(), anchors=UNANCHORED),
+    )  # fmt: skip
+    done = priced("qwen3-32b", queries=3, speculative_tokens=2, draft_method="mtp")
+    assert done.time_s == pytest.approx(step.time_s[0], rel=1e-6)
+
+
+def test_the_host_between_steps_is_no_part_of_those_scheduled_ahead() -> None:
+    waits, ahead = (priced("qwen3-32b", async_scheduling=value) for value in (0, 1))
+    parts = {one.name: one for one in waits.operators}
+    assert waits.time_s - ahead.time_s == pytest.approx(PHYSICS["step_host_us"] / 1e6)
+    assert parts["host between steps"].bound == "launch"
+    assert "host between steps" not in {one.name for one in ahead.operators}
+
+
+def test_each_drafted_token_takes_a_block_and_an_output_head() -> None:
+    def drafting(tokens: int, method: str = "mtp") -> float:
+        done = priced(
+            "qwen3-32b", queries=1 + tokens, speculative_tokens=tokens, draft_graph=1, draft_method=method
+        )
+        return next((one.time_s for one in done.operators if one.name == "drafting"), 0.0)
+
+    parts = {one.name: one.time_s for one in priced("qwen3-32b", queries=2).operators}
+    rest = sum(parts.values()) - parts["output head"] - parts["host between steps"]
+    assert drafting(0) == 0
+    assert drafting(1) == pytest.approx(rest / 64 + parts["output head"], rel=0.05)
+    assert drafting(3) == pytest.approx(3 * drafting(1), rel=0.1)
+    # a fifth of the model's tokens
+    assert drafting(3, "eagle3") < drafting(3) - 2.0 * parts["output head"]
 
 
 def test_a_layout_that_cannot_be_is_refused() -> None:

@@ -46,9 +46,12 @@ def test_a_longer_draft_gives_ever_less_more() -> None:
 
 
 def test_a_block_is_drafted_at_once() -> None:
-    count, blocks = passes(np.array([7.0, 7.0]), np.array([NUMBERS["dflash"], NUMBERS["mtp"]]))
-    assert list(count) == [1.0, 7.0]
-    assert list(blocks) == [5.0, 1.0]
+    methods = np.array([NUMBERS[name] for name in ("dflash", "mtp", "eagle3")])
+    count, blocks, rows, vocabulary = passes(np.array([7.0, 7.0, 2.0]), methods)
+    assert list(count) == [1.0, 7.0, 2.0]
+    assert list(blocks) == [5.0, 1.0, 1.0]
+    assert list(rows) == [7.0, 1.0, 1.0]
+    assert list(vocabulary) == [np.inf, np.inf, 32000.0]
 
 
 @pytest.mark.parametrize(
