@@ -12,6 +12,7 @@ import typer
 from cli.context import settings
 from cli.green.statement import (
     ByOption,
+    CautionOption,
     DurationOption,
     LeastOption,
     RegionOption,
@@ -46,7 +47,7 @@ def _green(context: typer.Context) -> GreenDesk:
     return GreenDesk.of_workspace(settings(context).workspace)
 
 
-def _job(duration: str, by: str, *, split: bool, least_run: str, restart: str) -> GreenJob:
+def _job(duration: str, by: str, *, split: bool, least_run: str, restart: str, caution: float) -> GreenJob:
     from recommender.green.moments import moment_of
     from recommender.green.plan import GreenJob
 
@@ -56,6 +57,7 @@ def _job(duration: str, by: str, *, split: bool, least_run: str, restart: str) -
         can_split=split,
         least_run_s=span_s(least_run) if least_run else 0.0,
         restart_s=span_s(restart) if restart else 0.0,
+        caution=caution,
     )
 
 
@@ -131,6 +133,7 @@ def plan(
     split: SplitOption = False,
     least_run: LeastOption = "",
     restart: RestartOption = "",
+    caution: CautionOption = 0.5,
     power: Annotated[
         float | None, typer.Option("--power", min=0, help="Watt of the job: gives grams of CO2.")
     ] = None,
@@ -142,7 +145,7 @@ def plan(
     """
     from cli import output
 
-    job = _job(duration, by, split=split, least_run=least_run, restart=restart)
+    job = _job(duration, by, split=split, least_run=least_run, restart=restart, caution=caution)
     made = _green(context).plan(job, region=region)
     grams = _grams(made, power)
     if as_json:
@@ -190,6 +193,7 @@ def wait(
     split: SplitOption = False,
     least_run: LeastOption = "",
     restart: RestartOption = "",
+    caution: CautionOption = 0.5,
     pause: Annotated[
         str, typer.Option("--pause", help="Pause by: stop (keeps memory) or restart (from a checkpoint).")
     ] = "stop",
@@ -220,7 +224,7 @@ def wait(
     devices = [item.strip() for item in (visible if device is None else device).split(",")]
     request = WaitRequest(
         command=tuple(words),
-        job=_job(duration, by, split=split, least_run=least_run, restart=restart),
+        job=_job(duration, by, split=split, least_run=least_run, restart=restart, caution=caution),
         region=green.region_to_wait_for(region, _say),
         name=name,
         devices=tuple(filter(None, devices)),

@@ -30,6 +30,10 @@ ByOption = Annotated[
 SplitOption = Annotated[bool, typer.Option("--split", help="It may be paused and go on later.")]
 LeastOption = Annotated[str, typer.Option("--least-run", help="Least length of a piece, such as 1h.")]
 RestartOption = Annotated[str, typer.Option("--restart", help="Work that each restart costs again.")]
+CautionOption = Annotated[
+    float,
+    typer.Option("--caution", min=0, max=1, help="Greatest chance to end dirtier with which it waits."),
+]
 WordsArgument = Annotated[
     list[str] | None, typer.Argument(help="After --: program and arguments.", show_default=False)
 ]

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from kg.errors import InfeasibleError
 from recommender.green.history import SLOT_S
+from recommender.green.promises import CAUTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class GreenJob:
         can_split: It may be interrupted and go on later.
         least_run_s: Least length of a piece.
         restart_s: Work that every restart costs again, seconds.
+        caution: Greatest chance of ending dirtier than at once with which it waits.
     """
 
     duration_s: float
@@ -26,6 +28,7 @@ class GreenJob:
     can_split: bool = False
     least_run_s: float = 0.0
     restart_s: float = 0.0
+    caution: float = CAUTION
 
     def __post_init__(self) -> None:
         """Refuse a job without work."""

@@ -11,7 +11,7 @@ import numpy as np
 from recommender.green.history import SLOT_S
 from recommender.green.placement import best_start, cheapest_pieces, cheapest_slots, pieces
 from recommender.green.plan import GreenJob, GreenPlan, check
-from recommender.green.promises import CAUTION, LEAST_SAVING, promise_record
+from recommender.green.promises import LEAST_SAVING, promise_record
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,7 +30,6 @@ def make_plan(
     *,
     region: str,
     will_replan: bool = False,
-    caution: float = CAUTION,
     is_running: bool = False,
     kept_here: float = 1.0,
 ) -> GreenPlan:
@@ -42,7 +41,6 @@ def make_plan(
         now: The present.
         region: Name of the region.
         will_replan: The plan is made anew every half hour, as ``green wait`` does.
-        caution: Greatest chance of ending dirtier than at once with which it waits.
         is_running: The job runs now, so that a pause costs a restart.
         kept_here: What earlier waits on this grid kept of one promised.
 
@@ -82,7 +80,7 @@ def make_plan(
     if saving < LEAST_SAVING:
         reason = f"no worthwhile shift: no later time is expected to be {LEAST_SAVING:.1%} cleaner"
         return once(reason, mean_once)
-    if dirtier > caution:
+    if dirtier > job.caution:
         return once(
             f"no worthwhile shift: {saving:.1%} expected, with a chance of {dirtier:.0%} to end dirtier",
             mean_once,

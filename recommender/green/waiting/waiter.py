@@ -22,7 +22,6 @@ from kg.errors import InfeasibleError, TuningError, WorkspaceError
 from recommender.green.history import SLOT_S
 from recommender.green.outlook import outlook
 from recommender.green.planner import make_plan
-from recommender.green.promises import CAUTION
 from recommender.green.waiting.command import WaitedCommand
 from recommender.green.waiting.outcome import record_of
 from recommender.green.waiting.state import HeldLock, WaitState
@@ -209,12 +208,11 @@ class Waiter:
                 published=stored.published if stored else None,
             )
             plan = make_plan(
-                job,
+                job if is_first else replace(job, caution=1.0),
                 seen,
                 now,
                 region=self.request.region,
                 will_replan=True,
-                caution=CAUTION if is_first else 1.0,
                 is_running=is_running,
                 kept_here=1.0 if stored is None else record_of(self._shelf.outcomes, stored.series).factor,
             )

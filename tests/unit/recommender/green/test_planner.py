@@ -1,5 +1,6 @@
 """Plans: laws, and the reasons for running at once."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -199,6 +200,16 @@ def test_a_fresh_published_forecast_counts_where_there_is_no_history() -> None:
         assert not found.is_modelled.any()
     stale = outlook(grid(VALUES[: 46 * DAY]), NOW, published=theirs)
     assert stale.g_per_kwh[1:41].tolist() == theirs.g_per_kwh.tolist()
+
+
+def test_it_waits_with_no_greater_chance_to_end_dirtier_than_the_job_takes() -> None:
+    wanted, seen = job(8, 48), outlook(grid(VALUES), NOW)
+    chance = make_plan(wanted, seen, NOW, region="XX").chance_dirtier
+    assert 0 < chance < 0.5
+    assert make_plan(replace(wanted, caution=chance), seen, NOW, region="XX").waits
+    careful = make_plan(replace(wanted, caution=chance - 0.01), seen, NOW, region="XX")
+    assert not careful.waits
+    assert f"a chance of {chance:.0%} to end dirtier" in careful.reason
 
 
 def test_a_grid_without_emissions_starts_now() -> None:
