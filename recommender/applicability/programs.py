@@ -96,9 +96,8 @@ def refuse_unmodelled(problem: Problem, frameworks: Sequence[Framework], facts: 
             hint="its reinforcement learning is; tunegraph check SCRIPT judges what runs",
         )
     others = sorted(set(named) & set(unmodelled()))
-    if set(named) <= {name for item in frameworks for name in item.stack} or set(named) & {
-        item.id for item in frameworks
-    }:
+    beneath = {name for item in frameworks for name in item.stack} - set(others)
+    if set(named) <= beneath or set(named) & {item.id for item in frameworks}:
         return
     if not others:
         raise NoEvidenceError(

@@ -13,8 +13,8 @@ from kg.terms.meanings import size_of
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.setting_registry import registry
-from recommender.audit.division_findings import division_findings
 from recommender.audit.finding import NO_START, SettingFinding, written
+from recommender.audit.relation_findings import relation_findings
 from recommender.ranking.feasibility.server_fit import STRETCHES
 from recommender.ranking.starts.lengths import yarn
 
@@ -53,7 +53,7 @@ def launch_findings(case: AuditCase) -> Iterator[SettingFinding]:
     if not is_training:
         yield from _limits(case, read)
         yield from _devices(case, values)
-    yield from division_findings(case)
+    yield from relation_findings(case)
     yield from _below(case)
     if not is_training:
         yield from _of_the_model(case, read)

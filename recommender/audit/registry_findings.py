@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.look_up import Standing
-from kg.nouns.setting import SettingPlace
+from kg.nouns.setting import SettingPlace, read_value
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.successors import successor_keys, successors
-from recommender.audit.finding import SettingFinding
+from recommender.audit.finding import SettingFinding, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -105,16 +105,20 @@ def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Setting
 def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator[SettingFinding]:
     item = answer.setting
     is_bare = setting.value == "true" and item is not None and item.type not in {"bool", "int", "float"}
-    if item is None or is_bare or item.accepts(setting.value):
+    share = _percentage(case, setting)
+    if item is None or is_bare or (item.accepts(setting.value) and not share):
         return
-    if not item.choices and case.program not in STRICT:
+    if not item.choices and case.program not in STRICT and not share:
         return  # what a trainer's file takes has wider types than its default shows
     words = {str(choice).lower() for choice in item.choices}
     if setting.value.lower() in words or (not words and setting.value == AUTO):
         return
-    allowed = ", ".join(str(choice) for choice in item.choices[:8]) or _range(item.type, item.low, item.high)
+    low, high = (0, 1) if share else (item.low, item.high)
+    allowed = ", ".join(str(choice) for choice in item.choices[:8]) or _range(
+        "float" if share else item.type, low, high
+    )
     more = ", ..." if len(item.choices) > 8 else ""
-    refused = setting.place is SettingPlace.FLAG
+    refused = setting.place is SettingPlace.FLAG or bool(share)
     yield SettingFinding(
         rule="value-not-taken",
         kind=FindingKind.REFUSED if refused else FindingKind.IGNORED,
@@ -122,8 +126,16 @@ def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator
         setting=setting,
         says={"en": f"takes {allowed}{more}", "zh": f"可取 {allowed}{more}"},
         cost=_REFUSED if refused else _IGNORED,
+        remedy=written(setting.key, share) if share else "",
         source=item.source,
     )
+
+
+def _percentage(case: AuditCase, setting: RunningSetting) -> float:
+    """The share of memory that is meant by a percentage, which no release takes; 0 where none is."""
+    meaning, value = meaning_of(setting.key, case.program), read_value(setting.value, "float")
+    is_share = meaning is not None and meaning.fact == "memory_share"
+    return value / 100 if is_share and isinstance(value, int | float) and 1 < value <= 100 else 0.0
 
 
 def _conflicts(case: AuditCase) -> Iterator[SettingFinding]:

@@ -10,7 +10,8 @@ from ingest.questions.launches.running import RunningSetting
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace, read_value
 from kg.terms.dialects import positive, statement
-from recommender.audit.finding import LIKELY, NO_START, SettingFinding
+from kg.terms.meanings import meaning_of
+from recommender.audit.finding import LIKELY, NO_START, SettingFinding, written
 from recommender.ranking.feasibility.server_fit import server_fit, share_too_high, written_change
 from recommender.ranking.feasibility.training_fit import states_bytes
 
@@ -38,7 +39,12 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
         case: The launch.
         question: What runs, as the cost model is asked about it; None where it cannot be.
     """
-    if question is None or not all(item.is_known for item in case.settings):
+    unknown = [item for item in case.settings if not item.is_known]
+    if question is None or any(meaning_of(item.key, case.program) for item in unknown):
+        return
+    if question.phase == "training":
+        yield from _of_rollout(case, question)
+    if unknown:
         return
     if question.phase == "training":
         yield from _of_states(case, question)
@@ -92,6 +98,34 @@ def _of_states(case: AuditCase, question: Question) -> Iterator[SettingFinding]:
     yield _finding(
         case, "", NO_ROOM, (says[0], says[1]), LIKELY, FindingKind.REFUSED, FindingLevel.WARNING, []
     )
+
+
+def _of_rollout(case: AuditCase, question: Question) -> Iterator[SettingFinding]:
+    """The finding that a server of answers does not fit beside what training keeps on a device."""
+    read = statement(
+        {item.key: read_value(item.value, "float") or item.value for item in case.settings}, case.program
+    )
+    share, kept = read.facts.get("memory_share"), states_bytes(question, {})
+    held = question.machine.device.memory_capacity
+    if (
+        not isinstance(share, int | float)
+        or not 0 < share <= 1
+        or kept is None
+        or share * held + kept <= held
+    ):
+        return
+    key = next(name for name, fact in read.fact_of.items() if fact == "memory_share")
+    most = math.floor(10 * (1 - kept / held)) / 10
+    yield _finding(
+        case, key, "share-beside-training",
+        (
+            f"weights, gradients and states of the training keep {kept / 1e9:,.1f} of {held / 1e9:,.1f} GB",
+            f"训练的权重、梯度与优化器状态常驻 {kept / 1e9:,.1f} GB，单卡共 {held / 1e9:,.1f} GB",
+        ),
+        ("by the memory model making answers runs out of memory", "按显存模型，生成回答时会显存不足"),
+        FindingKind.REFUSED, FindingLevel.WARNING, [written(key, most)] if most > 0 else [],
+        source="https://verl.readthedocs.io/en/latest/perf/perf_tuning.html",
+    )  # fmt: skip
 
 
 def _has_unread(case: AuditCase) -> bool:

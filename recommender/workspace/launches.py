@@ -233,7 +233,9 @@ class LaunchDesk(Desk):
         rules: Sequence[AuditRule] = (),
     ) -> tuple[AuditCase, tuple[SettingFinding, ...]]:
         """A launch and the findings on it, before they are priced."""
+        from kg.nouns.framework import Framework
         from kg.triples.finders import ModelFinder
+        from kg.triples.serialisation import all_of
         from recommender.applicability.question_facts import question_facts
 
         framework, stated, asked, positions, rotary = None, None, dict(raw or {}), 0, None
@@ -248,6 +250,10 @@ class LaunchDesk(Desk):
             with suppress(NoEvidenceError):
                 situation = self.snapshot.recommender.planner.starts.situation(problem)
                 framework = None if situation is None else situation.framework
+            if problem.software and not {*problem.software} & {
+                item.id for item in all_of(self.graph, Framework)
+            }:
+                framework = None  # what is usual instead of a program that cannot be planned for
         name = problem.hardware.name if problem is not None else str(asked.get("hardware") or "")
         device, is_known = self.names.hardware_or_slug(name) if name else ("", False)
         path = self.hardware.path(device) if is_known else ()

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from ingest.files.content import ContentError
 from ingest.questions.launches import megatron, mindformers, serving, trainers
+from ingest.questions.launches.configurations import configuration_command, with_itself
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.launch_files import Beside, add_files, names_in
@@ -63,7 +64,7 @@ class LaunchForm(StrEnum):
     UNIT = "a unit of a supervisor"
     RECIPES = "a Makefile"
     IMAGE = "a Dockerfile"
-    CONFIGURATION = "the configuration of a server"
+    CONFIGURATION = "a file of settings"
     SCRIPT = "a script"
 
 
@@ -198,10 +199,11 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
         (LaunchForm.UNIT, unit_commands),
         (LaunchForm.IMAGE, image_commands),
         (LaunchForm.RECIPES, recipe_commands),
-        (LaunchForm.CONFIGURATION, _of_configuration),
+        (LaunchForm.CONFIGURATION, lambda text: configuration_command(text, place)),
     )
     for form, commands in forms:
-        found, notes = _started(commands(text), Script(commands=(), notes=()), place, beside, form)
+        with_files = with_itself(text, beside, place) if form is LaunchForm.CONFIGURATION else beside
+        found, notes = _started(commands(text), Script(commands=(), notes=()), place, with_files, form)
         if found:
             return found, notes
     nodes, each = batch_job(text)
@@ -216,14 +218,6 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
     if nodes and each:
         found = [replace(one, facts=_on_job(one, nodes, each)) for one in found]
     return found, notes
-
-
-def _of_configuration(text: str) -> list[ShellCommand]:
-    """The command that reads a program's own configuration, which stands beside it; none for another text."""
-    if not text.lstrip().startswith("{"):
-        return []
-    signs = (one for one in program_signs().values() if any(f'"{name}"' in text for name in one.sections))
-    return [ShellCommand(words=(one.commands[0],)) for one in signs]
 
 
 def _on_job(launch: Launch, nodes: int, each: int) -> LaunchFacts:

@@ -15,7 +15,7 @@ from typing import Any
 from ingest.questions.launches.options import LaunchOptions, parse_options
 from kg.terms.meanings import table
 
-_ENOUGH = 2
+MATCHING_OPTIONS = 2
 """Options of its own by which a program without a name of its own is known; a choice."""
 _MODULE = frozenset({"-m", "--module"})
 _BEFORE_NAMES = frozenset(
@@ -93,18 +93,18 @@ class StartedProgram:
 
     def devices(self, sizes: str) -> int | None:
         """The number that launchers state: ``all`` devices, those of ``each`` node, or ``nodes``."""
-        names: dict[str, list[str]] = {name: _launchers()[name].get(sizes, []) for name in self.launchers}
+        names: dict[str, list[str]] = {name: launcher_rows()[name].get(sizes, []) for name in self.launchers}
         stated = [self.launchers[name].positive(*options) for name, options in names.items()]
         return next((size for size in reversed(stated) if size is not None), None)
 
     def configuring(self) -> Iterator[LaunchOptions]:
         """The options of launchers that configure the program too, by flags or a file."""
-        yield from (options for name, options in self.launchers.items() if _launchers()[name].get("file"))
+        yield from (options for name, options in self.launchers.items() if launcher_rows()[name].get("file"))
 
     def launcher_files(self) -> Iterator[tuple[LaunchOptions, str]]:
         """The files of settings that launchers are given, each with the options of its launcher."""
         for name, options in self.launchers.items():
-            for option in _launchers()[name].get("file", ()):
+            for option in launcher_rows()[name].get("file", ()):
                 if (file := options.text(option)) is not None:
                     yield options, file
 
@@ -232,7 +232,7 @@ def _by_script(
     tests: tuple[Callable[[ProgramSigns], bool], ...] = (
         lambda one: any(f"/{part}/" in f"/{word}" for part in one.paths),
         lambda one: any(fnmatchcase(name, pattern) for pattern in one.scripts) and not _is_other(one, given),
-        lambda one: bool(given & {*one.alone}) or len(given & {*one.options}) >= _ENOUGH,
+        lambda one: bool(given & {*one.alone}) or len(given & {*one.options}) >= MATCHING_OPTIONS,
         lambda one: bool(one.launcher) and one.launcher in above,
     )
     return next((one for test in tests for one in signs if test(one)), None)
@@ -277,7 +277,7 @@ def _behind(words: Sequence[str], at: int) -> tuple[str, ...]:
 
 
 def _launcher(names: Sequence[str], words: Sequence[str], at: int) -> str:
-    for name, row in _launchers().items():
+    for name, row in launcher_rows().items():
         if names[at] == name or words[at] in row.get("also", ()) or names[at] in row.get("also", ()):
             return (
                 name if [*words[at + 1 : at + 1 + len(row.get("words", ()))]] == row.get("words", []) else ""
@@ -286,7 +286,8 @@ def _launcher(names: Sequence[str], words: Sequence[str], at: int) -> str:
 
 
 @cache
-def _launchers() -> dict[str, dict[str, Any]]:
+def launcher_rows() -> dict[str, dict[str, Any]]:
+    """Launchers with their options, by name; the table's head explains each."""
     return dict(table("launches")["launchers"])
 
 

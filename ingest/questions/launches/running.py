@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ingest.questions.launches.configurations import own_name, with_itself
 from ingest.questions.launches.launch import MOST_WORDS, Launch, read_launches
 from ingest.questions.launches.launch_files import Beside, file_contents
 from ingest.questions.launches.options import parse_options
@@ -70,7 +71,9 @@ def running_settings(
     if not launches:
         return ()
     launch = launches[min(max(server or 1, 1), len(launches)) - 1]
-    stated = {"": [*_variables(launch), *_words(launch)], **_of_files(launch, beside)}
+    stated = {"": [*_variables(launch), *_words(launch)]}
+    for name, found in _of_files(launch, with_itself(text, beside)).items():
+        stated["" if name == own_name(text) else name] = found
     settings: dict[tuple[str, SettingPlace], RunningSetting] = {}
     if (count := sum(map(len, stated.values()))) > MOST_WORDS:
         raise InputError(f"a launch of {count} settings: at most {MOST_WORDS} are read")

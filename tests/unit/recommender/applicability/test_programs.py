@@ -55,8 +55,10 @@ def test_a_question_about_no_model_keeps_its_programs() -> None:
 
 @pytest.mark.parametrize("name", sorted(unmodelled()))
 def test_a_program_that_nothing_models_is_never_replaced(name: str) -> None:
+    """Not by one that is built on it either."""
+    above = Framework(id="above", labels={}, phases=("training",), hardware=(), stack=(name,))
     with pytest.raises(NoEvidenceError, match=f"{name} is read, but neither") as refused:
-        refuse_unmodelled(question(name), FRAMEWORKS, "8 GB")
+        refuse_unmodelled(question(name), [*FRAMEWORKS, above], "8 GB")
     assert "8 GB" in str(refused.value)
     assert "tunegraph support" in refused.value.hint
 

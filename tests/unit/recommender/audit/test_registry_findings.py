@@ -1,5 +1,7 @@
 """Findings from the registry of a release: settings misspelt, gone, not there yet, at odds."""
 
+import pytest
+
 from kg.nouns.audit import FindingKind, FindingLevel
 from tests.unit.recommender.audit.judged import judged
 
@@ -76,6 +78,17 @@ def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
     script = "python -m sglang.launch_server --model-path m --attention-backend magic"
     assert judged(script, "sglang", "0.5.9")["value-not-taken"].kind is FindingKind.REFUSED
     assert "value-not-taken" not in judged("vllm serve m --max-model-len auto")
+
+
+@pytest.mark.parametrize("release", ["0.9.2", "0.18.0", "0.33.0"])
+def test_a_percentage_of_memory_is_refused_by_every_release_and_the_share_is_written(release: str) -> None:
+    script = "vllm serve m --gpu-memory-utilization"
+    found = judged(f"{script} 90", "vllm", release)["value-not-taken"]
+    assert found.kind is FindingKind.REFUSED
+    assert found.remedy == "--gpu-memory-utilization 0.9"
+    assert "value-not-taken" not in judged(f"{script} 1", "vllm", release)
+    rollout = "python -m verl.trainer.main_ppo actor_rollout_ref.rollout.gpu_memory_utilization=60"
+    assert judged(rollout, "verl", "")["value-not-taken"].remedy.endswith("=0.6")
 
 
 def test_a_number_that_is_missing_is_refused() -> None:

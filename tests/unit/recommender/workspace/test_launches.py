@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.running import running_settings
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import with_cases
 
 QUESTION: dict[str, Any] = {
@@ -64,3 +67,26 @@ def test_what_a_launch_is_advised_to_take_away_no_measured_run_brings_back(
     assert answer.plan is not None
     listed = (*answer.plan.start.settings, *(one for item in answer.plan.changes for one in item.settings))
     assert "--enforce-eager" not in {item.key for item in listed}
+
+
+@pytest.mark.parametrize(("share", "remedies"), [(0.95, ["0.7"]), (0.6, []), (0.7, [])])
+def test_answers_are_made_beside_what_training_keeps(
+    shipped: Workspace, share: float, remedies: list[str]
+) -> None:
+    """With files of data that nothing tells: they change no memory."""
+    text = (
+        "python3 -m verl.trainer.main_ppo data.train_files=$DATA data.train_batch_size=512 "
+        "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct trainer.n_gpus_per_node=8 trainer.nnodes=1 "
+        f"actor_rollout_ref.rollout.gpu_memory_utilization={share}\n"
+    )
+    asked = {**read_launch(text, "grpo.sh").question, "hardware": "h100-sxm"}
+    audit = shipped.launches.check(asked, running_settings(text))
+    found = [item.remedy for item in audit.findings if item.rule == "share-beside-training"]
+    assert [remedy.rpartition("=")[2] for remedy in found] == remedies
+
+
+def test_a_launch_is_judged_as_that_of_its_own_program(shipped: Workspace) -> None:
+    """Not of the one that is usual where no start is known for it."""
+    text = "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 8\n"
+    asked = {**read_launch(text, "a.yaml").question, "hardware": "h100-sxm", "model": "llama-3.1-8b"}
+    assert shipped.launches.check(asked, running_settings(text)).case.program == "accelerate"

@@ -1,4 +1,4 @@
-"""Sizes of a launch that its program divides evenly, and refuses where they do not divide."""
+"""Sizes of a launch that must divide, equal or hold one another, and what is said where they do not."""
 
 import json
 
@@ -8,8 +8,8 @@ from ingest.questions.launches.running import running_settings
 from kg.terms.dialects import positive, statement
 from recommender.audit.audit import shipped_rules
 from recommender.audit.case import AuditCase
-from recommender.audit.division_findings import divisions
 from recommender.audit.judge import judge_settings
+from recommender.audit.relation_findings import relations
 from tests.unit.recommender.audit.judged import judged
 
 _MEGATRON = "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 2 --global-batch-size"
@@ -103,7 +103,77 @@ def test_the_remedy_of_a_division_divides(parts: int) -> None:
             assert not found(f"torchrun pretrain_gpt.py {remedy}", "megatron-lm", **facts)
 
 
-def test_a_division_blames_a_size_that_it_reads() -> None:
-    for one in divisions():
-        assert one.blamed in {one.whole, *one.parts}
+def of_mindie(**changes: object) -> dict[str, str]:
+    """The findings on the file of a MindIE server on four devices, with other sizes in it."""
+    at = {name: changes.pop(name) for name in ("npuDeviceIds", "multiNodesInferEnabled") if name in changes}
+    schedule = {
+        "maxPrefillTokens": 8192,
+        "maxPrefillBatchSize": 50,
+        "maxBatchSize": 200,
+        "templateType": "Standard",
+    }
+    deploy = {"maxSeqLen": 8192, "maxInputTokenLen": 4096}
+    model = {"modelName": "a", "worldSize": 4} | {
+        k: v for k, v in changes.items() if k not in schedule | deploy
+    }
+    file = {
+        "BackendConfig": {"npuDeviceIds": [[0, 1, 2, 3]], **at}
+        | {
+            "ModelDeployConfig": {
+                **deploy,
+                **{k: v for k, v in changes.items() if k in deploy},
+                "ModelConfig": [model],
+            }
+        }
+        | {"ScheduleConfig": {**schedule, **{k: v for k, v in changes.items() if k in schedule}}}
+    }
+    rules = judged(json.dumps(file), "mindie", "3.0.0", told=True)
+    return {name: item.remedy.rpartition(".")[2] for name, item in rules.items()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedies"),
+    [
+        ({}, {}),
+        ({"worldSize": 8}, {"devices-not-world": "worldSize=4"}),
+        ({"worldSize": 8, "multiNodesInferEnabled": True}, {}),
+        ({"npuDeviceIds": [[0, 1, 2, 3], [4, 5, 6, 7]]}, {}),
+        ({"maxPrefillTokens": 2048}, {"prompt-beyond-prefill": "maxPrefillTokens=4096"}),
+        ({"maxPrefillTokens": 2048, "templateType": "Mix"}, {}),
+        ({"maxPrefillBatchSize": 300}, {"prefill-beyond-batch": "maxPrefillBatchSize=200"}),
+        ({"maxSeqLen": 2048}, {"prompt-beyond-length": "maxInputTokenLen=2048"}),
+        ({"tp": 2, "dp": 2}, {}),
+        ({"tp": 2}, {"layout-not-world": "worldSize=2"}),
+        ({"tp": 2, "dp": 2, "moe_tp": 1, "moe_ep": 4}, {}),
+        ({"tp": 2, "dp": 2, "moe_tp": 2, "moe_ep": 4}, {"experts-not-world": "worldSize=8"}),
+    ],
+)
+def test_the_sizes_of_the_file_of_mindie_go_together(changes: dict[str, object], remedies: object) -> None:
+    assert of_mindie(**changes) == remedies
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("data.train_batch_size=512", {}),
+        ("data.train_batch_size=500", {"answers-not-divisible": "data.train_batch_size=504"}),
+        ("data.train_batch_size=500 actor_rollout_ref.rollout.n=8", {}),
+        (
+            "data.train_batch_size=128",
+            {"batch-below-mini-batch": "actor_rollout_ref.actor.ppo_mini_batch_size=128"},
+        ),
+        ("data.train_batch_size=128 actor_rollout_ref.actor.use_dynamic_bsz=true", {}),
+    ],
+)
+def test_the_batches_of_verl_go_together(words: str, expected: object) -> None:
+    script = f"python -m verl.trainer.main_ppo actor_rollout_ref.actor.ppo_mini_batch_size=256 {words}"
+    rules = judged(script, "verl", "", told=True, devices=8, phase="training")
+    assert {
+        name: item.remedy for name, item in rules.items() if name.startswith(("answers", "batch"))
+    } == expected
+
+
+def test_a_relation_blames_a_size_that_it_reads() -> None:
+    for one in relations():
+        assert one.blamed in {one.whole, *one.parts} or one.whole == "answers"
         assert one.says.keys() == {"en", "zh"}

@@ -1,0 +1,171 @@
+"""Findings on sizes of a launch that must divide, equal or hold one another, and do not."""
+
+from __future__ import annotations
+
+import csv
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import data
+from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.values import parse_json
+from kg.terms.dialects import DEGREES, positive, statement
+from recommender.audit.finding import NO_START, SettingFinding, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kg.nouns.values import Value
+    from recommender.audit.case import AuditCase
+
+
+_DEGREES = frozenset({*DEGREES, "etp"})
+"""Sizes that are 1 where nothing states them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeRelation:
+    """A relation of sizes without which a program refuses to start, or cuts what is sent to it.
+
+    Sizes are named by their fact, or where they have none by the plain name of their setting.
+
+    Attributes:
+        rule: Id of the finding.
+        programs: Programs that ask for it, and what is built on them; empty for any.
+        whole: Size that is divided, or that holds the parts.
+        stated: Plain name of the setting by which a launch that builds its model states the whole, and which
+            counts before a card; empty for none.
+        parts: Sizes whose product is meant.
+        blamed: Size whose setting is at fault.
+        when: Plain name of a setting, or fact, that must be there; empty for none.
+        unless: Plain names of settings (also ``name=value``), facts and programs with which it is not asked.
+        must: What the product does: ``divide`` the whole, ``equal`` it, or ``hold``: be no more.
+        says: What is wrong, by language, with the sizes to fill in.
+        costs: What it costs, by language, where the program starts all the same; empty where it does not.
+    """
+
+    rule: str
+    programs: frozenset[str]
+    whole: str
+    stated: str
+    parts: tuple[str, ...]
+    blamed: str
+    when: str
+    unless: frozenset[str]
+    must: str
+    says: Mapping[str, str]
+    costs: Mapping[str, str]
+
+    def holds(self, whole: int, product: int) -> bool:
+        """True if a whole and the product of its parts go together."""
+        match self.must:
+            case "divide":
+                return whole % product == 0
+            case "equal":
+                return whole == product
+        return product <= whole
+
+
+def _relation(row: Mapping[str, str]) -> SizeRelation:
+    return SizeRelation(
+        rule=row["rule"],
+        programs=frozenset(row["programs"].split()),
+        whole=row["whole"],
+        stated=row["stated"],
+        parts=tuple(row["parts"].split()),
+        blamed=row["blamed"],
+        when=row["when"],
+        unless=frozenset(row["unless"].split()),
+        must=row["must"],
+        says={"en": row["says"], "zh": row["says_zh"]},
+        costs={"en": row["costs"], "zh": row["costs_zh"]} if row["costs"] else {},
+    )
+
+
+@cache
+def relations() -> tuple[SizeRelation, ...]:
+    """The relations that ship, by place in their table."""
+    return tuple(map(_relation, csv.DictReader(data.text("audit/relations.csv").splitlines())))
+
+
+def relation_findings(case: AuditCase) -> Iterator[SettingFinding]:
+    """Find sizes of a launch that its program refuses together; one a setting."""
+    values = {item.key: item.value for item in case.settings if item.is_known}
+    read = statement(values, case.program)
+    written_as = {name: value for forms in case.forms.values() for name, value in forms.items()}
+    names = written_as.keys() | read.program_facts.keys() | {str(case.facts.get("phase") or ""), case.program}
+    names |= {f"{name}={value.lower()}" for name, value in written_as.items()}
+    sizes = _sizes(case, written_as, read.program_facts)
+    blamed: set[str] = set()
+    for one in relations():
+        is_of = one.programs & case.programs.keys() if one.programs else True
+        if not is_of or (one.when and one.when not in names) or one.unless & names or one.blamed in blamed:
+            continue
+        whole = positive(written_as.get(one.stated)) or sizes.get(one.whole)
+        parts = [sizes.get(name) or (1 if name in _DEGREES else None) for name in one.parts]
+        if not whole or not all(parts):
+            continue
+        product = math.prod(part for part in parts if part)
+        if one.holds(whole, product):
+            continue
+        setting = next(
+            (
+                item
+                for item in case.settings
+                if one.blamed in {read.fact_of.get(item.key), *case.forms.get(item, ())}
+            ),
+            None,
+        )
+        if setting is None:
+            continue
+        blamed.add(one.blamed)
+        words = {**sizes, "whole": whole, "parts": " x ".join(map(str, parts)), "product": product}
+        yield SettingFinding(
+            rule=one.rule,
+            kind=FindingKind.IGNORED if one.costs else FindingKind.REFUSED,
+            level=FindingLevel.WARNING if one.costs else FindingLevel.ERROR,
+            setting=setting,
+            says={language: text.format_map(words) for language, text in one.says.items()},
+            cost=one.costs or dict(zip(("en", "zh"), NO_START, strict=True)),
+            remedy=written(setting.key, _nearest(one, whole, product, sizes)),
+        )
+
+
+def _sizes(case: AuditCase, written_as: Mapping[str, str], stated: Mapping[str, Value]) -> dict[str, int]:
+    """Whole numbers of the launch and of its model by fact or plain name, and products of them."""
+    told: dict[str, Value] = {
+        name: value for name, value in case.facts.items() if not isinstance(value, frozenset)
+    }
+    lists = {name: _items(parse_json(value)) for name, value in written_as.items() if value[:1] == "["}
+    found = {name: positive(value) for name, value in (*written_as.items(), *told.items(), *stated.items())}
+    sizes = {name: size for name, size in (*found.items(), *lists.items()) if size}
+    prompts = sizes.get("data.train_batch_size", 0)  # of verl, each with some answers
+    sizes |= {"answers": prompts * sizes.get("actor_rollout_ref.rollout.n", 1)} if prompts else {}
+    copies, rest = divmod(
+        sizes.get("devices", 0), math.prod(sizes.get(name, 1) for name in ("tp", "pp", "cp"))
+    )
+    return sizes if rest else {**sizes, "copies": copies}
+
+
+def _items(content: object) -> int:
+    """Number of items of a list, or of the first list in it."""
+    if not isinstance(content, list):
+        return 0
+    return _items(content[0]) if content and isinstance(content[0], list) else len(content)
+
+
+def _nearest(one: SizeRelation, whole: int, product: int, sizes: Mapping[str, int]) -> int:
+    """The nearest size that goes: less of a part that is at fault, more of a whole."""
+    if one.must != "divide":
+        return product if one.blamed == one.whole else whole
+    if one.blamed not in one.parts:
+        return next(
+            more
+            for more in range(sizes[one.blamed], sizes[one.blamed] + product + 1)
+            if whole // sizes[one.blamed] * more % product == 0
+        )
+    size = sizes[one.blamed]
+    beside = product // size
+    return next(less for less in range(size, 0, -1) if whole % (beside * less) == 0 or less == 1)
