@@ -40,12 +40,13 @@ def place(row: dict[str, str]) -> tuple[str, str]:
     nodes = re.search(r"(\d+) nodes? (\d+) NPU", row["hardware"])
     if nodes and int(nodes.group(2)) // int(nodes.group(1)) == DIES_OF_A3:
         return "ascend-910c", "atlas-800t-a3"
+    if "cloudmatrix" in text:
+        return "ascend-910c", "cloudmatrix384"
     if (
         "a3" in row["hardware"].lower().split()
         or "a3 " in text
         or "a3/" in text  # of several that are named the first
         or row["chip"] == "910C"
-        or "cloudmatrix" in text
     ):
         return "ascend-910c", "atlas-800t-a3"
     if row["chip"] == "910B" or row["hardware"].startswith("A2"):

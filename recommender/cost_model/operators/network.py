@@ -159,7 +159,8 @@ def collective_us(
         inner = share * nodes if name != "all_to_all" else share
         if network.plane:
             members = np.minimum(local[within], PHYSICS["measured_ranks"])
-            bytes_ = np.where(code >= 2, inner[within] * members, inner[within])
+            # among more ranks than were measured as many bytes of a rank move
+            bytes_ = inner[within] * local[within] / (members if code < 2 else 1.0)
             rows = np.column_stack([np.full(members.shape, float(code)), members, bytes_])
             reference = operators.reference
             out[within] += operators["collective"].times_us(reference, rows)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 from recommender.cost_model.operators import moe
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.drafts import passes
@@ -46,8 +46,12 @@ def exchange_us(
     *,
     floor: bool,
     captured: NDArray[np.bool_],
+    decode: bool,
 ) -> Floats:
-    """Dispatch and combine of one block: tokens go out as the experts take them, and come back in 16 bit."""
+    """Dispatch and combine of one block: tokens go out as the experts take them, and come back in 16 bit.
+
+    Decode steps on a switched plane of dies have kernels that take rows one by one.
+    """
     tp, ep = s["tensor_parallel"], s["expert_parallel"]
     rows = tokens * model.chosen / np.where(ep > 1, np.minimum(tp, ep), 1.0)
     one = np.ones_like(ep)
@@ -57,6 +61,10 @@ def exchange_us(
         for size in (wide, 2.0)
     )
     least = PHYSICS["exchange_us"] if floor else 0.0
+    if decode and network.plane:
+        measured = physics_of("exchange_row_us")
+        each = np.interp(np.log2(ep), np.log2([float(ranks) for ranks in measured]), [*measured.values()])
+        out, back = (np.where(ep <= network.per_node, least + rows * each, one) for one in (out, back))
     return np.where(ep > 1, np.maximum(out, least) + np.maximum(back, least), 0.0)
 
 
@@ -136,7 +144,10 @@ def forward_pass(
     wire = np.where(s["sequence_parallel"] > 0, 2 * sum(parts), plain)
     calls = [*work.calls, OperatorCalls(name="collectives of tensor parallelism", count=2.0, us=wire)]
     if model.experts:
-        exchange = exchange_us(operators, network, model, s, tokens, floor=device.ascend, captured=captured)
+        exchange = exchange_us(
+            operators, network, model, s, tokens, floor=device.ascend, captured=captured,
+            decode=phase == "decode",
+        )  # fmt: skip
         # in one kernel with the experts, the exchange runs behind them
         exchange = np.where(s["fused_dispatch"] > 0, np.maximum(exchange - work.experts_us, 0.0), exchange)
         exchange = exchange * (1 - model.dense_layers / model.layers)

@@ -79,6 +79,17 @@ def test_a_bandwidth_that_nobody_knows_is_named() -> None:
         us(Network(id="toy", facts={}, per_node=8), "all_reduce", MIB, 8)
 
 
+def test_a_plane_wider_than_was_measured_moves_as_many_bytes_of_a_rank() -> None:
+    facts: dict[str, float | str] = {"link_type": "UB (HCCS)", "network_bandwidth_bytes_per_s": PORT}
+    plane, node = (Network(id="plane", facts=facts, per_node=many) for many in (768, 16))
+    for name, size in (("all_to_all", 64 * MIB), ("all_reduce", 64 * MIB), ("all_gather", 2 * MIB)):
+        narrow, wide = (
+            us(plane, name, size * (32 / ranks if name == "all_gather" else 1), ranks) for ranks in (32, 320)
+        )
+        assert wide == pytest.approx(narrow, rel=0.05)
+        assert us(node, name, size, 32) > us(plane, name, size, 32)  # the port between nodes
+
+
 @pytest.mark.parametrize(
     ("elements", "ranks", "measured_us"),
     [(128, 2, 4.3), (128, 8, 23.6), (2**25, 4, 3556.5), (2**25, 8, 5067.5)],

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.cost_model.estimate import estimate
+from recommender.cost_model.estimate_pass import estimate_pass
 from recommender.cost_model.operators import moe
 from recommender.cost_model.workloads.steps import Steps
 from tests.unit.recommender.cost_model.machines import machine_of, model
@@ -37,6 +38,28 @@ def test_eight_bits_are_less_to_send_than_sixteen() -> None:
     ).split_s["communication_exposed"]
     assert narrow < wide
     assert narrow > wide / 2  # what comes back has 16 bits either way
+
+
+@pytest.mark.parametrize(
+    ("ranks", "server", "measured_us"),
+    [  # of 128 tokens: python/deep_ep of sgl-kernel-npu, arXiv:2506.12708
+        (8, "atlas-800t-a3", (132, 126, 116, 118)),
+        (16, "atlas-800t-a3", (139, 135)),
+        (32, "cloudmatrix384", (153, 151)),
+        (256, "cloudmatrix384", (152, 149)),
+    ],
+)
+def test_decode_hands_rows_to_experts_as_was_measured(
+    ranks: int, server: str, measured_us: tuple[float, ...]
+) -> None:
+    sizes = model("deepseek-r1")
+    done = estimate_pass(
+        model=sizes, machine=machine_of("ascend-910c", ranks, server), phase="decode", sequences=128, queries=1,
+        cached=1024, settings={"dp": ranks, "ep": ranks, "precision": "int8"},
+    )  # fmt: skip
+    (exchange,) = (one for one in done.operators if one.name == "exchange of experts")
+    each = exchange.time_s * 1e6 / 2 / (sizes.layers - sizes.dense_layers)
+    assert each == pytest.approx(np.mean(measured_us), rel=0.01)
 
 
 def test_an_exchange_in_one_kernel_with_the_experts_hides_behind_them() -> None:
