@@ -21,7 +21,7 @@ from recommender.ranking.changes.posterior import (
     ObservedEffect,
     shared_variance,
 )
-from recommender.ranking.changes.prior import Prior, effect_state
+from recommender.ranking.changes.prior import Prior, effect_state, evenly_spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from kg.nouns.effects import Effect
     from kg.triples.hardware_tree import HardwareTree
+
+MOST_EFFECTS = 128
+"""Effects of a strategy that are looked at, evenly over all: the likelihood of n takes a time of n cubed."""
 
 STEPS = 6
 """The grid: shares are multiples of a sixth."""
@@ -50,7 +53,11 @@ def fit_components(effects: Iterable[Effect], tree: HardwareTree) -> Components:
         groups.setdefault((effect.strategy, effect.metric), []).append(
             ObservedEffect(context=effect.context, mean=state.mean, n=state.n, trust=trust)
         )
-    several = [group for group in groups.values() if len({item.context for item in group}) > 1]
+    several = [
+        evenly_spread(group, MOST_EFFECTS)
+        for group in groups.values()
+        if len({item.context for item in group}) > 1
+    ]
     if not several:
         return EQUAL
     prior = Prior.of(kept)

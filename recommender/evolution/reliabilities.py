@@ -9,6 +9,7 @@ its trust becomes low, which takes its gains into effects of their own (``kg.row
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,10 @@ from kg.nouns.entities import Kind, Source, Trust
 from kg.rows.gains import GainContexts, gains_with_sources
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, Components, ObservedEffect, posterior
-from recommender.ranking.changes.prior import PUBLICATION_SHRINKAGE, Prior
+from recommender.ranking.changes.prior import PUBLICATION_SHRINKAGE, Prior, evenly_spread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
@@ -32,6 +33,16 @@ LEAST = 5
 TOO_FAR = 6.0
 """Mean of z squared above which a source is distrusted. Of five gains of a reliable source it is passed once
 in 100,000 if gains are normal (chi-squared, 5 degrees of freedom, 30); tails are heavier, hence no less."""
+
+MOST_JUDGED = 32
+"""Contexts of a source that are looked at, evenly over all: so many tell a mean of z squared within a quarter
+(relative error sqrt(2 / 32)), and none is distrusted for less than six times what is expected."""
+
+MOST_CONTEXTS = 128
+"""Contexts of a strategy in which the other sources are heard, evenly over all: a prediction from n takes a
+time of n cubed."""
+
+_Kin = tuple[str, str]  # strategy and metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,48 +128,61 @@ def distrusted_sources(
 def _residuals(
     gains: Sequence[SourcedGain], tree: HardwareTree, components: Components, bad: set[str]
 ) -> list[DistrustedSource]:
-    counts: dict[str, int] = {}
+    counts = Counter(item.source for item in gains)
+    told: dict[str, dict[_Kin, dict[Context, list[float]]]] = {}
+    kin: dict[_Kin, dict[tuple[Context, float], dict[str, list[float]]]] = {}
     for item in gains:
-        counts[item.source] = counts.get(item.source, 0) + 1
-    good = [item for item in gains if item.source not in bad]
+        if item.source not in bad:
+            key = (item.strategy, item.metric)
+            told.setdefault(item.source, {}).setdefault(key, {}).setdefault(item.context, []).append(
+                item.gain
+            )
+            by_source = kin.setdefault(key, {}).setdefault((item.context, item.trust), {})
+            by_source.setdefault(item.source, []).append(item.gain)
+    prior = _prior(kin)
+    shown = {key: evenly_spread(list(groups.items()), MOST_CONTEXTS) for key, groups in kin.items()}
     results = []
-    for source, count in sorted(counts.items()):
-        if count < LEAST or source in bad:
+    for source, by_kin in sorted(told.items()):
+        if counts[source] < LEAST:
             continue
-        others = [item for item in good if item.source != source]
-        prior = Prior.of(_effects(others))
-        kin: dict[tuple[str, str], list[SourcedGain]] = {}
-        for item in others:
-            kin.setdefault((item.strategy, item.metric), []).append(item)
         squares, judged = 0.0, 0
-        for item in (one for one in gains if one.source == source):
-            evidence = _evidence(kin.get((item.strategy, item.metric), ()))
-            if not evidence:
+        places = [(key, context) for key, contexts in by_kin.items() for context in contexts]
+        evidence = {key: _evidence(shown[key], source) for key in by_kin}
+        for key, context in evenly_spread(places, MOST_JUDGED):
+            if not evidence[key]:
                 continue
-            gain, _ = posterior(prior, evidence, item.context, tree.distance, components)
-            deviation = gain.deviation
-            squares += ((item.gain - gain.expected) / deviation) ** 2
-            judged += 1
+            gain, _ = posterior(prior, evidence[key], context, tree.distance, components)
+            squares += sum(((one - gain.expected) / gain.deviation) ** 2 for one in by_kin[key][context])
+            judged += len(by_kin[key][context])
         if judged >= LEAST:
-            results.append(DistrustedSource(source=source, gains=count, z2=squares / judged))
+            results.append(DistrustedSource(source=source, gains=counts[source], z2=squares / judged))
     return results
 
 
-def _evidence(kin: Sequence[SourcedGain]) -> list[ObservedEffect]:
-    grouped: dict[tuple[Context, float], list[float]] = {}
-    for item in kin:
-        grouped.setdefault((item.context, item.trust), []).append(item.gain)
-    return [
-        ObservedEffect(context=context, mean=math.fsum(gains) / len(gains), n=len(gains), trust=trust)
-        for (context, trust), gains in grouped.items()
-    ]
+def _evidence(
+    groups: Iterable[tuple[tuple[Context, float], Mapping[str, Sequence[float]]]], without: str
+) -> list[ObservedEffect]:
+    """Return what all sources but one tell of a strategy."""
+    found = []
+    for (context, trust), by_source in groups:
+        gains = [gain for source, told in by_source.items() if source != without for gain in told]
+        if gains:
+            mean = math.fsum(gains) / len(gains)
+            found.append(ObservedEffect(context=context, mean=mean, n=len(gains), trust=trust))
+    return found
 
 
-def _effects(sourced: Sequence[SourcedGain]) -> list[Effect]:
-    grouped: dict[tuple[Context, str, str], list[float]] = {}
-    for item in sourced:
-        grouped.setdefault((item.context, item.strategy, item.metric), []).append(item.gain)
-    return [
-        Effect(context=context, strategy=strategy, metric=metric, kind=Kind.MEASURED).add(gains)
-        for (context, strategy, metric), gains in grouped.items()
+def _prior(kin: Mapping[_Kin, Mapping[tuple[Context, float], Mapping[str, Sequence[float]]]]) -> Prior:
+    """Fit the prior to what is told, a vote a source, so that it need not be fitted without each of them."""
+    gains: dict[tuple[Context, str, str], list[float]] = {}
+    speakers: dict[tuple[Context, str, str], set[str]] = {}
+    for (strategy, metric), groups in kin.items():
+        for (context, _), by_source in groups.items():
+            key = (context, strategy, metric)
+            gains.setdefault(key, []).extend(gain for told in by_source.values() for gain in told)
+            speakers.setdefault(key, set()).update(by_source)
+    effects = [
+        Effect(context=context, strategy=strategy, metric=metric, kind=Kind.MEASURED).add(told)
+        for (context, strategy, metric), told in gains.items()
     ]
+    return Prior.of(effects, lambda effect: speakers[effect.context, effect.strategy, effect.metric])

@@ -73,6 +73,13 @@ def effect_rows(
     """
     every = balanced_effects(graph, trials)
     priors: dict[str, Prior] = {}
+    kin: dict[tuple[str, str], list[ObservedEffect]] = {}
+    for effect in every:
+        trust = min(effect.trust.weight, 1.0) * KIND_TRUST.get(effect.kind, 0.0)
+        if (state := effect_state(effect)) is not None and trust > 0:
+            kin.setdefault((effect.strategy, effect.metric), []).append(
+                ObservedEffect(context=effect.context, mean=state.mean, n=state.n, trust=trust)
+            )
     rows = []
     for effect in every:
         if strategy and effect.strategy != strategy:
@@ -81,13 +88,7 @@ def effect_rows(
         if state is not None:
             if effect.metric not in priors:
                 priors[effect.metric] = Prior.of(item for item in every if item.metric == effect.metric)
-            kin = [item for item in every if (item.strategy, item.metric) == (effect.strategy, effect.metric)]
-            evidence = [
-                ObservedEffect(context=item.context, mean=current.mean, n=current.n, trust=trust)
-                for item in kin
-                if (current := effect_state(item)) is not None
-                and (trust := min(item.trust.weight, 1.0) * KIND_TRUST.get(item.kind, 0.0)) > 0
-            ]
+            evidence = kin.get((effect.strategy, effect.metric), ())
             gain, _ = posterior(priors[effect.metric], evidence, effect.context, tree.distance, components)
         rows.append(EffectRow(effect=effect, gain=gain, drift="" if state is None else state.drift))
     return sorted(

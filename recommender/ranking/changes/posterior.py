@@ -46,6 +46,10 @@ TAILS = 4
 """Degrees of freedom of the spread of gains: what is proposed where tails are not known (Lange, Little and
 Taylor, Robust statistical modeling using the t distribution, J. Am. Stat. Assoc. 84, 1989)."""
 
+MOST_EVIDENCE = 256
+"""Effects that are weighed, those that alone would tell most: a local Gaussian process (Gramacy and Apley, J.
+Comput. Graph. Stat. 24, 2015), for all of n effects take a time of n cubed."""
+
 SHARED_LEVELS = {
     Distance.SAME_DEVICE: 1.0,
     Distance.SIBLING: 0.75,
@@ -124,17 +128,31 @@ def posterior(
     strategy, between, noise = prior.between_strategies**2, prior.between_contexts**2, prior.noise**2
     if not weighty:
         return Gain.around(prior.mean, math.sqrt(strategy + between + noise)), [0.0] * len(evidence)
-    places = [context, *(item.context for _, item in weighty)]
-    shared = shared_variance(places, distance, components)
-    shared *= nearness(
-        context.facts, [item.context.facts for _, item in weighty], [item.framework for _, item in weighty]
-    )
-    covariance = strategy + between * shared
+
+    def covariance_of(items: Sequence[ObservedEffect]) -> NDArray[np.float64]:
+        shared = shared_variance([context, *(item.context for item in items)], distance, components)
+        shared *= nearness(
+            context.facts, [item.context.facts for item in items], [item.framework for item in items]
+        )
+        return strategy + between * shared
+
+    def scatter_of(items: Sequence[ObservedEffect]) -> tuple[NDArray[np.float64], ...]:
+        trusts = np.array([item.trust for item in items])
+        noises = noise / np.array([item.n for item in items], float)
+        return trusts, noises, np.sqrt((1 / trusts - 1) * (strategy + between + noises))
+
+    if len(weighty) > MOST_EVIDENCE:
+        told: list[float] = []
+        for start in range(0, len(weighty), MOST_EVIDENCE):
+            part = [item for _, item in weighty[start : start + MOST_EVIDENCE]]
+            matrix, (_, noises, faults) = covariance_of(part), scatter_of(part)
+            told += (matrix[0, 1:] ** 2 / (matrix.diagonal()[1:] + faults**2 + noises)).tolist()
+        ranked = sorted(range(len(weighty)), key=lambda at: -told[at])
+        weighty = [weighty[at] for at in sorted(ranked[:MOST_EVIDENCE])]
+    covariance = covariance_of([item for _, item in weighty])
     gram, towards = covariance[1:, 1:], covariance[0, 1:]
     # What is not trusted has a fault in common, which no number of gains or contexts takes away.
-    trusts = np.array([item.trust for _, item in weighty])
-    noises = noise / np.array([item.n for _, item in weighty], float)
-    faults = np.sqrt((1 / trusts - 1) * (strategy + between + noises))
+    trusts, noises, faults = scatter_of([item for _, item in weighty])
     is_doubted = trusts <= Trust.LOW.weight
     in_common = np.outer(faults, faults) * (
         np.outer(is_doubted, is_doubted) | np.eye(len(faults), dtype=bool)

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
+from typing import TypeVar
 
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind
 from recommender.ranking.changes.drift import change
 from recommender.ranking.changes.robust import K, clipped_square, location_and_scale, variance_of
+
+_Item = TypeVar("_Item")
 
 PUBLICATION_SHRINKAGE = 0.5
 """Replications of published effects found about half their size on average (Open Science Collaboration,
@@ -100,7 +103,7 @@ class Prior:
             groups.setdefault(effect.strategy, []).append((state.mean, vote))
         for group in groups.values():
             size = max(2.0, sum(vote for _, vote in group))
-            chosen = _spread_out(group)
+            chosen = evenly_spread(sorted(group), MOST_OF_STRATEGY)
             pairs = len(group) * (len(group) - 1) / max(1, len(chosen) * (len(chosen) - 1))
             for (one, vote), (other, second) in combinations(chosen, 2):
                 weight = pairs * min(vote, second) * 2 / size  # n effects of one vote each: n - 1 differences
@@ -116,13 +119,11 @@ class Prior:
         )
 
 
-def _spread_out(group: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the effects of a strategy, or so many of them, evenly by their means, that pairs stay few."""
-    if len(group) <= MOST_OF_STRATEGY:
-        return group
-    step = len(group) / MOST_OF_STRATEGY
-    ordered = sorted(group)
-    return [ordered[int((number + 0.5) * step)] for number in range(MOST_OF_STRATEGY)]
+def evenly_spread(items: Sequence[_Item], most: int) -> Sequence[_Item]:
+    """Return items, or so many of them, at even steps."""
+    if len(items) <= most:
+        return items
+    return [items[int((number + 0.5) * len(items) / most)] for number in range(most)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

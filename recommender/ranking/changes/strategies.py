@@ -57,6 +57,9 @@ _WITHIN = {
 _CAPACITY = frozenset({"memory-capacity"})
 """Strategies that free memory gain time only if the memory is then used, which no prior can say."""
 
+MOST_HEARD = 32
+"""Effects of the greatest weight, of whose sources the most influential one is sought."""
+
 
 class StrategyRanker:
     """Ranks the strategies of one graph.
@@ -269,7 +272,8 @@ class StrategyRanker:
                 left, _ = posterior(prior, kept, context, self._tree.distance, self._components)
                 return left.capped(match.ceiling)
 
-            influence = most_influential(gain, {s.id: s for item in seen for s in item.sources}, without)
+            heard = sorted(zip(weights, seen, strict=True), key=lambda pair: -abs(pair[0]))[:MOST_HEARD]
+            influence = most_influential(gain, {s.id: s for _, item in heard for s in item.sources}, without)
             seen = [replace(item, weight=weight) for item, weight in zip(seen, weights, strict=True)]
         seen.sort(key=lambda item: (-abs(item.weight), -item.trust, item.effect.context.hardware))
         return RankedStrategy(

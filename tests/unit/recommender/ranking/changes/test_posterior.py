@@ -14,6 +14,7 @@ from kg.nouns.entities import Trust
 from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import Distance
+from recommender.ranking.changes import posterior as posteriors
 from recommender.ranking.changes.posterior import Components, ObservedEffect, posterior
 from recommender.ranking.changes.prior import Prior
 
@@ -207,3 +208,23 @@ def test_what_is_predicted_is_one_more_problem_so_its_noise_stays() -> None:
     seen = ObservedEffect(context=HERE, mean=0.3, n=10**6)
     assert expect(seen).expected == pytest.approx(0.3, abs=1e-3)
     assert width(expect(seen)) == pytest.approx(2 * NORMAL_90 * PRIOR.noise, rel=1e-2)
+
+
+def test_of_thousands_of_effects_the_nearest_count_and_the_answer_is_that_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    far = [
+        ObservedEffect(
+            context=replace(HERE, hardware="other", facts=Settings({"batch": n})), mean=-0.3 + n / 1e4, n=3
+        )
+        for n in range(1, 700)
+    ]
+    near = [ObservedEffect(context=HERE, mean=0.25 + n / 100, n=2) for n in range(4)]
+    gain, weights = posterior(PRIOR, [*far, *near], HERE, distance)
+    assert len(weights) == len(far) + len(near)
+    assert sum(weight != 0 for weight in weights) == posteriors.MOST_EVIDENCE
+    assert all(weight > 0 for weight in weights[-4:])
+    monkeypatch.setattr(posteriors, "MOST_EVIDENCE", 10_000)
+    whole, _ = posterior(PRIOR, [*far, *near], HERE, distance)
+    assert abs(gain.expected - whole.expected) < 0.1 * whole.deviation
+    assert width(gain) == pytest.approx(width(whole), rel=0.1)
