@@ -26,6 +26,10 @@ NOT_TUNED = frozenset(table("left_out")["trainer"])
 _PRECISIONS = ("bf16", "fp16")
 _SIZED = re.compile(r"\d[bB](?![a-z])")
 """In the name of a configuration that a model's size names, as ``llama3_8b.toml``."""
+_NAMED_CONFIG = re.compile(r"(?:\./)?(\w+)/([\d.]+B|mini|medium)_\w+(?:\.yaml)?")
+"""A configuration of torchtune: family, size and method (https://meta-pytorch.org/torchtune/main/tune_cli.html)."""
+_DIGITS = re.compile(r"(?<=\d)_(?=\d)")
+"""Stands in the family of a configuration for the point of its release: ``llama3_1``."""
 _FULL = frozenset({"full", "false", "none", "0", "sft", "pretrain"})
 
 
@@ -49,7 +53,7 @@ def read_trainer(
     if length := options.positive(*signs.length) or (all(parts) and sum(parts)):
         question["shape"] = {"seq_len" if started.phase == "training" else "input_len": length}
     precision: Value = next((name for name in _PRECISIONS if options.values.get(name) is True), None)
-    formats = {name: value for name, value in options.values.items() if name.endswith("precision")}
+    formats = {name: value for name, value in options.values.items() if name.endswith(("precision", "dtype"))}
     if precision := precision or statement(formats, signs.id).facts.get("precision"):
         question["precision"] = precision
     adapters = {name: str(options.values[name]).lower() for name in signs.lora if name in options.values}
@@ -65,6 +69,11 @@ def read_trainer(
     }
     notes += [f"{NOT_READ} {name}" for name in files.values() if UNKNOWN not in name]
     hint = next((stem for word in files.values() if _SIZED.search(stem := PurePosixPath(word).stem)), "")
+    named = (
+        _NAMED_CONFIG.fullmatch(str(options.values.get("config", ""))) if signs.id == "torchtune" else None
+    )
+    if named is not None:
+        hint = f"{_DIGITS.sub('.', named[1])}-{named[2]}"
     if hint and "model" not in question:
         question["model"] = hint
     unsaid = {name for name in NOT_TUNED if meaning_of(name, signs.id) is None}

@@ -142,3 +142,19 @@ def test_a_file_that_a_file_names_is_read_and_the_first_is_the_launch_itself(nam
     assert (current["bf16"], current["zero_optimization.stage"]) == (True, 3)
     assert {key for key, place in places.items() if place == STAYS} == {"zero_optimization.stage"}
     assert not told.notes
+
+
+@pytest.mark.parametrize(
+    ("config", "model"),
+    [
+        ("llama3_1/8B_full", "llama3.1-8B"),
+        ("qwen2_5/0.5B_lora_single_device", "qwen2.5-0.5B"),
+        ("phi3/mini_full", "phi3-mini"),
+        ("./gemma2/2B_full.yaml", "gemma2-2B"),
+        ("my.yaml", None),
+    ],
+)
+def test_a_configuration_of_torchtune_names_its_model(config: str, model: str | None) -> None:
+    told = read_launch(f"tune run full_finetune_distributed --config {config} dtype=fp16", "a.sh").question
+    assert told.get("model") == model
+    assert told["precision"] == "fp16"

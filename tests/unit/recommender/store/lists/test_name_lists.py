@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg.errors import InputError
+from kg.errors import AmbiguousEntityError, InputError
 from recommender.store.lists.name_lists import KINDS
 from recommender.workspace.workspace import Workspace
 
@@ -45,3 +45,26 @@ def test_what_there_is_not_is_refused(shipped: Workspace) -> None:
         shipped.knowledge.name_list("chips")
     with pytest.raises(InputError, match="--vendor is for hardware"):
         shipped.knowledge.name_list("models", vendor="huawei")
+
+
+@pytest.mark.parametrize(
+    ("product", "device"),
+    [
+        ("Atlas 900 A3", "atlas-900-a3-superpod"),
+        ("CM384", "cloudmatrix384"),
+        ("Atlas 300V Pro", "ascend-310p"),
+        ("Atlas 800 (model 3010)", "ascend-310p"),
+        ("Atlas 500 A2", "ascend-310b"),
+        ("Atlas 200 DK", "ascend-310"),
+        ("Atlas 800 9010", "ascend-910a"),
+        ("Atlas 900 PoD", "ascend-910a"),
+    ],
+)
+def test_a_product_of_a_vendor_is_its_devices(shipped: Workspace, product: str, device: str) -> None:
+    assert shipped.names.hardware(product).id == device
+
+
+@pytest.mark.parametrize("product", ["Atlas 300I A2", "Atlas 900 A2", "Atlas 800T A2"])
+def test_a_product_that_is_made_with_several_devices_is_asked_back(shipped: Workspace, product: str) -> None:
+    with pytest.raises(AmbiguousEntityError):
+        shipped.names.hardware(product)
