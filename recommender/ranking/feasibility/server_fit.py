@@ -271,6 +271,11 @@ def _reliefs(
             yield {**better, **change}
     if tokens <= (fits := server.longest(length, room)) < length and fits >= PAGE:
         yield {**better, "max_len": fits}
+    if "device_layers" in stated:
+        layers = range(int(question.model.layers), 0, -1)
+        here = (n for n in layers if sum(server.parts(length, device_layers=n).values()) <= room)
+        if (most := next(here, 0)) and most < question.model.layers:
+            yield {**better, "device_layers": most}
     narrow = device.computed_precision("fp8") == "fp8"
     cached = "int8" if program == "llama.cpp" else "fp8" if narrow else ""  # q8_0 there
     if cached and question.settings.get("precision_cache") in {None, "bf16", "fp16"}:

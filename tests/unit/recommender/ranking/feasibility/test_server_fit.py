@@ -130,12 +130,29 @@ def test_llama_cpp_takes_the_whole_context_at_the_start() -> None:
     found = server_fit(question, told, "llama.cpp")
     assert found is not None
     for change in found.reliefs:
-        less = {"-c": change.get("max_len", 262144)}
-        settings = {**question.settings, **{k: v for k, v in change.items() if k == "precision_cache"}}
+        less = {"-c": change.get("max_len", 262144), "-ngl": change.get("device_layers", 99)}
+        kept = {k: v for k, v in change.items() if k in {"precision_cache", "device_layers"}}
+        settings = {**question.settings, **kept}
         after = server_fit(replace(question, settings=settings), {**told, **less}, "llama.cpp")
         assert after is None, change
     assert server_fit(question, {"-c": 262144}, "llama.cpp") is None  # it fits the layers by itself
     assert server_fit(question, {**told, "-c": 8192}, "llama.cpp") is None
+
+
+def test_llama_cpp_is_told_how_many_layers_fit() -> None:
+    """As many as there is room for: with one more it does not start."""
+    question = Question(
+        model=model("qwen3-32b"), machine=machine_of("geforce-rtx-4060-laptop", 1), phase="serving",
+        engine="llama.cpp", settings={"precision": "w4a16", "device_layers": 99},
+    )  # fmt: skip
+    found = server_fit(question, {"-c": 16384, "-ngl": 99}, "llama.cpp")
+    assert found is not None
+    [layers] = [one["device_layers"] for one in found.reliefs if "device_layers" in one]
+    assert isinstance(layers, int)
+    for more, starts in ((0, True), (1, False)):
+        told = replace(question, settings={**question.settings, "device_layers": layers + more})
+        fit = server_fit(told, {"-c": 16384, "-ngl": layers + more}, "llama.cpp")
+        assert (fit is None) == starts
 
 
 @pytest.mark.parametrize(("share", "is_high"), [(0.83, False), (0.9, False), (0.95, True), (0.98, True)])
