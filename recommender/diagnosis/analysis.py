@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 from recommender.diagnosis.ledger.accounts import FREE, ledger_of
+from recommender.diagnosis.ledger.reasons import BEFORE
 from recommender.diagnosis.patterns import (
     chains,
     clocks,
@@ -94,15 +97,18 @@ def views(
     uses_before: Mapping[str, str] = {} if before is None else uses_of_groups(before.ranks)
     earlier = [replace(_with_peers(view, mhz_before, None), uses=uses_before) for view in sooner]
     uses = uses_of_groups(profile.ranks)
+    early = [view.gap_us.get(BEFORE, 0.0) / max(1, len(view.rank.steps)) for view in now]
     later: list[View] = []
-    for view in now:
+    for at, view in enumerate(now):
+        peers_us = median(early[:at] + early[at + 1 :]) * len(view.rank.steps) if len(now) > 1 else math.inf
         compared: Compared | None = None
         place = places.get(view.rank.rank)
         twin = None if place is None else sooner[place]
         if place is not None and isinstance(view, KernelView) and isinstance(twin, KernelView):
             compared, compared_before = compare(view, twin, step_ratio(view.rank, twin.rank))
             earlier[place] = replace(_with_peers(twin, mhz_before, compared_before), uses=uses_before)
-        later.append(replace(_with_peers(view, mhz, compared), agreed_cores=cores, uses=uses, device=device))
+        seen = _with_peers(view, mhz, compared)
+        later.append(replace(seen, agreed_cores=cores, uses=uses, device=device, peers_before_us=peers_us))
     return later, earlier
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from kg.errors import InputError, MissingFactError
 from kg.nouns.codec import JsonNoun, in_json
 from recommender.cost_model.facts.physics import PHYSICS
-from recommender.diagnosis.rank.kinds import CASTS, COPIES, REARRANGING, kernel_kind, shapes_of, volume
+from recommender.diagnosis.rank.kinds import STREAMING, kernel_kind, shapes_of, volume
 from recommender.diagnosis.rank.view import LEAST_US, KernelView
 
 if TYPE_CHECKING:
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 
 BYTES = {"FLOAT": 4, "FLOAT32": 4, "INT32": 4, "INT64": 8, "DOUBLE": 8, "INT8": 1, "UINT8": 1, "BOOL": 1}
 """Bytes of a number by type; two of the rest, which are 16 bits wide."""
-STREAMING = (
-    *(*CASTS, *COPIES, *REARRANGING, "add", "mul", "sub", "div", "zeros", "ones", "fill", "memset"),
-    *("rmsnorm", "layernorm", "softmax", "swiglu", "gelu", "silu", "swish", "sigmoid", "relu", "elementwise"),
-    *("apply", "foreach", "multitensor", "adam", "reduce", "lpnorm", "bias", "dropoutdomask"),
-)
-"""Kinds of kernels that read and write once and compute little: what they move is what they need."""
 NUMBERS = {"FLOAT": "fp32", "FLOAT32": "fp32", "INT8": "int8"}
 LEAST_SHARE = 0.01
 """Share of the step from which a gain is told."""

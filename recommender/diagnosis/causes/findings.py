@@ -82,8 +82,13 @@ def likely_causes(
         for node, chance in posterior.on.items()
         if chance >= LIKELY and node in evidence and ratio(evidence[node], least) >= 1
     }
+    for node in sorted(on):  # causes of the same kernels cannot be told apart: what they bring on is known
+        same = evidence[node].places, evidence[node].lost_us
+        behind = [edge.cause for edge in network.causes(node) if edge.cause in on]
+        alike = {it for it in behind if same == (evidence[it].places, evidence[it].lost_us)}
+        on -= alike if len(alike) > 1 and all(same) else set()
     causes = []
-    for node in on:
+    for node in sorted(on):
         deeper = [
             edge.cause for edge in network.causes(node) if edge.cause in on and _can_explain(edge, evidence)
         ]

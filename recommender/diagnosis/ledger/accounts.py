@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS, stem
-from ingest.profiles.facts.stretches import JUMP
+from ingest.profiles.facts.stretches import JUMP, overlap_us, union
 from recommender.diagnosis.ledger import reasons
 from recommender.diagnosis.ledger.gaps import Gaps, times_of_gaps
 from recommender.diagnosis.ledger.sweep import share_time
@@ -273,7 +273,9 @@ def _book_kernels(
         )
     exposed.close()
     copies = _by_step(numbers, shares.copy_us, len(steps))
-    _book_gaps(book, rank, shares, steps, copies, most_waits_us)
+    copying = kernels.is_copy & (kernels.start_ns != UNKNOWN_NS)
+    at_edges = union(kernels.start_ns[copying], kernels.end_ns[copying])
+    _book_gaps(book, rank, shares, steps, copies, at_edges, most_waits_us)
 
 
 def _by_step(numbers: Integers, us: Floats, count: int) -> Floats:
@@ -319,6 +321,7 @@ def _book_gaps(
     shares: ShareOfTime,
     steps: Sequence[StepTime],
     copies: Floats,
+    copying: tuple[Integers, Integers],
     most_waits_us: float,
 ) -> None:
     free = np.array([step.free_us for step in steps])
@@ -338,26 +341,32 @@ def _book_gaps(
     located = np.where(fits[at], gap_us * kept[at], short * part[at])
     left = np.where(fits, 0.0, np.maximum(0.0, free - sums * part))
     edge = np.where(fits, np.maximum(0.0, free - between * kept - copy_us), 0.0)
-    if copy_us.any():
-        book.column(Account(FREE, GAP, reasons.COPY))[:] += copy_us
     # A counted step begins where the one before it ended: what lies before its kernels is a gap like others.
     counted = np.array([step.is_counted for step in steps])
     # Free time that begins behind the last work of a step is of that step, up to the first work of the next.
     preparing = np.array([*(step.preparing_us or 0.0 for step in steps), 0.0])
     before = np.where(counted, edge, np.minimum(edge, np.maximum(preparing[:-1], preparing[1:])))
     after = edge - before
-    inside, cut = np.flatnonzero(located > 0), np.flatnonzero(left > 0)
-    lead, trail = np.flatnonzero(before > 0), np.flatnonzero(after > 0)
     first_ns, last_ns = (
         np.pad(ends, (0, len(steps) - len(ends))) for ends in (shares.first_ns, shares.last_ns)
     )
+    lead_ns = first_ns - np.rint(before * 1e3).astype(np.int64)
+    first_copies = np.minimum(before, overlap_us(lead_ns, first_ns, *copying))
+    last_copies = overlap_us(last_ns, last_ns + np.rint(after * 1e3).astype(np.int64), *copying)
+    last_copies = np.minimum(after, last_copies)
+    before, after = before - first_copies, after - last_copies
+    copy_us += first_copies + last_copies
+    if copy_us.any():
+        book.column(Account(FREE, GAP, reasons.COPY))[:] += copy_us
+    inside, cut = np.flatnonzero(located > 0), np.flatnonzero(left > 0)
+    lead, trail = np.flatnonzero(before > 0), np.flatnonzero(after > 0)
     gaps = Gaps(
         start_ns=np.concatenate(
             [
                 shares.gap_ns[inside],
                 first_ns[cut],
-                first_ns[lead] - np.rint(before[lead] * 1e3).astype(np.int64),
-                last_ns[trail],
+                lead_ns[lead],
+                last_ns[trail] + np.rint(last_copies[trail] * 1e3).astype(np.int64),
             ]
         ),
         length_us=np.concatenate([located[inside], left[cut], before[lead], after[trail]]),

@@ -13,7 +13,7 @@ from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, LAUNCH, STOPS
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, COPY, LAUNCH, STOPS
 from recommender.diagnosis.rank.host_calls import (
     ALLOCATES,
     COLLECTS,
@@ -29,6 +29,7 @@ from recommender.diagnosis.rank.host_calls import (
     reason_of,
     spent_us,
 )
+from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
 from recommender.diagnosis.rank.program_signs import trains
 from recommender.diagnosis.rank.view import PLACES, KernelView, exclusive_shares
 from recommender.diagnosis.thresholds import soft
@@ -62,18 +63,24 @@ _RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
 _TILING = "_Tiling"
 
 
-def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Evidence of all free time, of each of its accounts, and of what the calls in them are."""
+def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of all free time, of each of its accounts, and of what the calls in them are.
+
+    Between its steps a server reads what it made and launches the next: that turn is a loss from the
+    published share of scheduling on.
+    """
     if not view.rank.steps or view.total_us <= 0:
         return
-    free = max(0.0, sum(view.gap_us.values()) - _copied_within_us(view))
+    free = sum(us for reason, us in view.gap_us.items() if reason != COPY)
     share = free / view.total_us
+    turning = 0.0 if trains(view.rank) else view.gap_us.get(BEFORE, 0.0) + view.gap_us.get(AFTER, 0.0)
+    bad = float(thresholds.shows("scheduling", "scheduling_share", turning / view.total_us))
     mean_us = launch_us(view.rank.calls)
     slow = f"; a launch takes {mean_us:.3g} us, usual are 5 to 20" if mean_us > USUAL_LAUNCH_US else ""
     yield step_evidence(
         view,
         "host-bound",
-        free,
+        free - turning * (1 - bad),
         f"nothing runs on the device for {share:.0%} of the step" + slow,
         MetricReading(metric="free_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
@@ -87,6 +94,8 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
         if recorded and not _copies_back(view):  # who saves a state copies it to the host
             by_place = {SAVES: "", COMPUTES: AFTER}.get(reason, by_place)
         placed = view.gap_us.get(by_place, 0.0) if trains(view.rank) or (calls and reason == LOADS) else 0.0
+        if calls and reason == LOADS:  # its loader is recorded: what its peers do not have is another's
+            placed = min(placed, view.peers_before_us)
         lost = view.gap_us.get(reason, 0.0) + placed
         looked = reason == LAUNCH and isinstance(view, KernelView) and _has_starts(view.kernels)
         tells = recorded and (reason in _RUNTIME_TELLS or (reason in PLACED and not trains(view.rank)))
@@ -191,27 +200,43 @@ def _reads(view: View) -> Iterator[SoftEvidence]:
 
 
 def _dynamic(view: View, free: float) -> Iterator[SoftEvidence]:
-    """Evidence of operators whose shapes change: their tiling and compiling."""
-    if not isinstance(view, KernelView) or not any(view.kernels.texts["state"].labels):
-        return
-    compiling = calls_of(view.rank.calls, COMPILES)
-    tiling = [call for call in view.rank.calls if call.name.endswith(_TILING)]
-    if not compiling and not tiling:
+    """Evidence of operators whose shapes change: their tiling, compiling and memory."""
+    if not isinstance(view, KernelView):
         return
     state = view.kernels.texts["state"]
-    dynamic = float(state.where(label == "dynamic" for label in state.labels).mean())
-    spent = spent_us(compiling, COMPILES) + sum(call.total_us for call in tiling)
-    part = min(free, spent) * dynamic
-    both = [*compiling, *tiling]
+    both = [*calls_of(view.rank.calls, COMPILES), *(c for c in view.rank.calls if c.name.endswith(_TILING))]
+    again = float(view.gaps_by_step.get(ALLOCATES, np.zeros(0))[1:].sum())
+    if both and any(state.labels):
+        dynamic = float(state.where(label == "dynamic" for label in state.labels).mean())
+        tiling = sum(call.total_us for call in both if call.name.endswith(_TILING))
+        spent, what = spent_us(both, COMPILES) + tiling, "tiling and compiling take"
+    elif again > 0 and (dynamic := _changing(view.kernels)) > 0:
+        both, spent, what = calls_of(view.rank.calls, ALLOCATES), again, "memory for them takes"
+    else:
+        return
     yield step_evidence(
         view,
         "dynamic-shape",
-        part,
-        f"{dynamic:.0%} of operators have dynamic shapes; tiling and compiling take {spent / 1e3:.1f} ms",
+        min(free, spent) * dynamic,
+        f"{dynamic:.0%} of operators have dynamic shapes; {what} {spent / 1e3:.1f} ms",
         MetricReading(metric="dynamic_operator_share", value=dynamic, unit="1"),
         tuple(call.place for call in both[:3]),
         level=dynamic,
     )
+
+
+def _changing(kernels: Kernels) -> float:
+    """Share of the time of products with shapes that they have in no other step."""
+    mine = kernels.where(of_kind(kernels, PRODUCTS))
+    shapes, step = mine.texts["input_shapes"], mine.texts["step"].codes
+    if not len(mine) or not any(shapes.labels[code] for code in np.unique(shapes.codes)):
+        return 0.0
+    known = shapes.where(bool(text) for text in shapes.labels)
+    forms, form = np.unique(np.stack([mine.label.codes, shapes.codes]), axis=1, return_inverse=True)
+    pairs = np.unique(np.stack([form.ravel(), step]), axis=1)
+    steps = np.bincount(pairs[0], minlength=forms.shape[1])
+    once = known & (steps[form.ravel()] == 1) & (len(np.unique(step)) > 2)
+    return float(mine.duration_us[once].sum() / mine.duration_us[known].sum())
 
 
 def _copies_back(view: View) -> bool:
@@ -227,15 +252,6 @@ def _back(kernels: Kernels) -> Mask:
 
 _WITHIN = re.compile(r"Memset|Memcpy (?:DtoD|PtoP)")
 """Copies of a GPU that stay on the device, or go to another one, as traces name them."""
-
-
-def _copied_within_us(view: View) -> float:
-    """Time in which the device copies its own data and does nothing else: it is at work, and not idle."""
-    kernels = view.rank.kernels
-    if kernels is None:
-        return 0.0
-    within = _within(kernels)
-    return float((kernels.duration_us * exclusive_shares(kernels))[within].sum()) if within.any() else 0.0
 
 
 def _within(kernels: Kernels) -> Mask:

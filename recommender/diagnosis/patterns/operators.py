@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
-from recommender.diagnosis.rank.kinds import CASTS, COPIES, INDEXING, PRODUCTS, REARRANGING, of_kind
+from recommender.diagnosis.rank.kinds import CASTS, COPIES, INDEXING, PADDING, PRODUCTS, REARRANGING, of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +97,8 @@ def _data_movement(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
     for node, kinds, says in (
         ("layout-transform", REARRANGING, "tensors rearranged between operators"),
         ("cast-traffic", CASTS, "conversions between number formats"),
-        ("memory-copies", COPIES, "copies and concatenations"),
+        ("memory-copies", tuple(kind for kind in COPIES if kind != PADDING), "copies and concatenations"),
+        ("data-padding", (PADDING,), "tensors padded while the step runs"),
     ):
         lost = np.where(of_kind(kernels, kinds) & ~kernels.is_aicpu & view.is_new, own, 0.0)
         count = int((lost > 0).sum())

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence
+from recommender.diagnosis.patterns.clocks import ALIKE
 from recommender.diagnosis.patterns.links import slow_links
-from recommender.diagnosis.rank.collectives import idle_us
+from recommender.diagnosis.rank.collectives import EXCHANGES, idle_us, is_of
 from recommender.diagnosis.rank.groups import stage_of
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind, volumes
 from recommender.diagnosis.rank.view import KernelView
@@ -79,7 +80,7 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvid
     ratio = float(computing[worst]) / mean if mean > 0 else 1.0
     shown = float(thresholds.shows("slow-rank", "rank_compute_ratio_to_mean", ratio))
     slow = views[worst]
-    lost = max(0.0, float(computing[worst]) - mean)
+    lost = max(0.0, float(computing[worst]) - mean) * (1 - _of_experts(views, worst))
     number = slow.rank.rank if slow.rank.rank is not None else slow.rank.folder
     yield SoftEvidence(
         node="slow-rank",
@@ -104,6 +105,25 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvid
             rank=slow.rank.rank,
             readings=(MetricReading(metric="elements ratio to mean", value=more, unit="1"),),
         )
+
+
+def _of_experts(views: Sequence[View], worst: int) -> float:
+    """Part of what a rank computes beyond its peers that experts do, if it is nearly all; else 0.
+
+    Experts are between an all-to-all that hands tokens out and the next, which brings them back. Of a device
+    that is slow as a whole, the rest takes longer, too.
+    """
+    times = []
+    for view in views:
+        exchanges = [item.start_us for item in view.rank.collectives if is_of(item, EXCHANGES)]
+        starts = np.sort([us for us in exchanges if us is not None])
+        if not isinstance(view, KernelView) or not len(starts) or len(starts) % 2:
+            return 0.0
+        between = np.searchsorted(starts * 1e3, view.kernels.start_ns) % 2 == 1
+        own = view.kernels.duration_us * view.exclusive
+        times.append((float(own[between].sum()), float(own.sum())))
+    more = np.array(times[worst]) - np.delete(np.array(times), worst, axis=0).mean(axis=0)
+    return min(1.0, float(more[0] / more[1])) if 0 < ALIKE * more[1] <= more[0] else 0.0
 
 
 def _elements(view: View) -> float:

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
-from recommender.diagnosis.rank.kinds import is_data_movement, longest_of_chains, pair_counts
+from recommender.diagnosis.rank.kinds import (
+    STREAMING,
+    is_data_movement,
+    longest_of_chains,
+    of_kind,
+    pair_counts,
+)
 from recommender.diagnosis.rank.units import BUSY, pipe_use
 
 if TYPE_CHECKING:
@@ -33,6 +39,9 @@ _PATTERNS = {
     "aiv_vec_ratio": "vector-bound",
 }
 """A busy mac is what a cube is for: it is a loss only where a cheaper format would do (precision-excess)."""
+_MOVING = ("memory-bandwidth", "move-out-bound")
+"""Reading and writing is what kernels are for that do it once: they count as far as all others are held up,
+too. Headroom tells if they are slow."""
 _SAYS = {
     "memory-bandwidth": "wait for device memory (MTE2)",
     "move-out-bound": "wait for writing out (MTE3)",
@@ -125,6 +134,7 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         busiest = np.where(compared.is_usual & (unit >= 0), unit, busiest)
     label = kernels.label
     flash = label.where("flashattention" in text.lower() for text in label.labels)
+    streams = of_kind(kernels, STREAMING)
     cost: dict[str, Floats] = {}
     for place, name in enumerate(names):
         pattern = _PATTERNS.get(name)
@@ -137,7 +147,11 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             if compared is not None:
                 shown[mine & compared.is_usual] = 1.0  # not by its use: its work is what grew
         cost[pattern] = cost.get(pattern, np.zeros(len(kernels))) + shown * won
+    alone = streams & view.is_new  # where they took less before, that is not what they are for
     for pattern, lost in cost.items():
+        if pattern in _MOVING:
+            held = judged & ~streams & (lost > 0)
+            lost[alone] *= own[held].sum() / max(1e-9, own[judged & ~streams].sum())
         which = lost > 0
         yield kernel_evidence(
             view,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from recommender.diagnosis.evidence import MetricReading, step_evidence
-from recommender.diagnosis.rank.collectives import idle_us, is_of, moving_us, places
+from recommender.diagnosis.rank.collectives import EXCHANGES, idle_us, is_of, moving_us, places
 from recommender.diagnosis.rank.groups import CONTEXT, DATA, STAGES, TENSOR
 from recommender.diagnosis.rank.program_signs import is_fully_sharded
+from recommender.diagnosis.rank.view import exclusive_shares, in_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +37,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     yield step_evidence(
         view,
         "exposed-communication",
-        exposed,
+        exposed - _last_us(view) * (1 - bad),
         f"communication that nothing hides is {share:.0%} of the step",
         MetricReading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
@@ -42,6 +45,20 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     yield from _waits(view, thresholds)
     yield from _moving(view, bad)
     yield from _exchange(view, bad)
+
+
+def _last_us(view: View) -> float:
+    """Exposed time of the last collective of steps of several: nothing is left to compute beside it."""
+    kernels = view.rank.kernels
+    if kernels is None or not kernels.is_communication.any():
+        return 0.0
+    own = np.where(kernels.is_communication, kernels.duration_us * exclusive_shares(kernels), 0.0)
+    step, end = kernels.texts["step"].codes, kernels.end_ns
+    talks = np.flatnonzero(kernels.is_communication & in_steps(view.rank, kernels))
+    talks = talks[np.lexsort((end[talks], step[talks]))]
+    several = np.bincount(step[talks], minlength=1)[step[talks]] > 1
+    is_last = np.append(np.diff(step[talks]) != 0, True)
+    return min(float(own[talks[is_last & several]].sum()), view.step_sum("exposed_us"))
 
 
 def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
@@ -113,7 +130,7 @@ def _moving(view: View, bad: float) -> Iterator[SoftEvidence]:
 
 def _exchange(view: View, bad: float) -> Iterator[SoftEvidence]:
     """Evidence of all-to-all exchanges: their transfer, and the waiting in them."""
-    mine = [c for c in view.rank.collectives if is_of(c, ("alltoall", "all_to_all"))]
+    mine = [c for c in view.rank.collectives if is_of(c, EXCHANGES)]
     if not mine:
         return
     moving = sum(moving_us(c) for c in mine) * view.exposed_share

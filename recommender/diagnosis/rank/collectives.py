@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LOCAL = "LOCAL"
 
 
+EXCHANGES = ("alltoall", "all_to_all")
+
+
 def idle_us(item: Collective) -> float:
     """Microseconds in which an operator moves nothing."""
     return max(0.0, item.elapse_ms * 1e3 - moving_us(item))

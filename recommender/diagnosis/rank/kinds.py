@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.kernels import Floats, Kernels, Mask, TextColumn
 
 REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col", "layouttransform")
-CASTS = ("cast",)
+CASTS, PADDING = ("cast",), "pad"
 COPIES = ("concat", "tensormove", "slice", "split", "pack", "unpack", "copy", "viewcopy", "asstrided", "pad")
 PRODUCTS = ("matmul", "batchmatmul", "gemm", "conv2d", "conv3d", "groupedmatmul", "linear")
 ATTENTION = ("flashattention", "promptflash", "increflash")
@@ -29,6 +29,12 @@ ELEMENTWISE = frozenset({
     "reciprocal", "addcmul", "addcdiv", "maskedfill", "select", "softmax",
     "biasadd", "abs", "cast",
 })  # fmt: skip
+STREAMING = (
+    *(*CASTS, *COPIES, *REARRANGING, "add", "mul", "sub", "div", "zeros", "ones", "fill", "memset"),
+    *("rmsnorm", "layernorm", "softmax", "logsoftmax", "swiglu", "gelu", "silu", "swish", "sigmoid", "relu"),
+    *("elementwise", "apply", "foreach", "multitensor", "adam", "reduce", "lpnorm", "bias", "dropoutdomask"),
+)
+"""Kinds of kernels that read and write once and compute little: what they move is what they need."""
 LONGEST = 10
 """Operators of a chain at most, as in msprof-analyze's search for fusible operators; 2 at least."""
 

@@ -50,6 +50,7 @@ class View:
         uses: Use of each communicator that is known (``rank.groups``).
         gaps_by_step: Time of its gaps by reason, as the ledger books it, each of the shape of its steps.
         device: What the hardware table has of its device; empty if unknown.
+        peers_before_us: Gaps before the first work of as many steps, the median of its peers; infinite alone.
     """
 
     rank: Rank
@@ -57,6 +58,7 @@ class View:
     uses: Mapping[str, str] = field(default_factory=dict)
     gaps_by_step: Mapping[str, Floats] = field(default_factory=dict)
     device: DeviceFacts = field(default_factory=dict)
+    peers_before_us: float = float("inf")
 
     @cached_property
     def gap_us(self) -> Mapping[str, float]:

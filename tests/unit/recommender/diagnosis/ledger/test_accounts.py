@@ -8,7 +8,15 @@ import pytest
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile, StepTime
 from recommender.diagnosis.ledger.accounts import NOT_COLLECTED, Account, keep_ledger
-from recommender.diagnosis.ledger.reasons import HOST, LAUNCH, MOVING, UNSEEN_HOST, WAITING
+from recommender.diagnosis.ledger.reasons import (
+    BEFORE,
+    COPY,
+    HOST,
+    LAUNCH,
+    MOVING,
+    UNSEEN_HOST,
+    WAITING,
+)
 
 
 def call(level: str, name: str, total_us: float, count: int = 1) -> Call:
@@ -78,3 +86,20 @@ def test_steps_whose_kernels_name_none_are_one(make: Any) -> None:
     [book] = keep_ledger(Profile(path="", ranks=(replace(rank, steps=steps),))).ranks
     assert book.steps == ("all",)
     assert book.error < 1e-9
+
+
+def test_a_copy_before_the_first_kernel_of_a_step_is_no_gap() -> None:
+    from ingest.profiles.facts.kernels import COPY_CORE, KernelBuilder
+    from ingest.profiles.facts.run import Rank
+
+    builder = KernelBuilder("trace.json")
+    for row, (core, start, lasts) in enumerate(((COPY_CORE, 100, 500), ("GPU", 700, 300))):
+        builder.add(row, start * 1000, duration_us=float(lasts), name="a", core=core, step="1")
+    step = StepTime(
+        step="1", step_us=1000.0, computing_us=300.0, exposed_us=0.0, overlapped_us=0.0, free_us=700.0,
+        preparing_us=700.0, place=FactPlace("trace.json"),
+    )  # fmt: skip
+    rank = Rank(rank=0, folder="", layout="test", kernels=builder.build(), steps=(step,))
+    [book] = keep_ledger(Profile(path="", ranks=(rank,))).ranks
+    free = {account.reason: us for account, us in book.mean_us.items() if account.part == "free"}
+    assert free == {COPY: pytest.approx(500.0), BEFORE: pytest.approx(200.0)}

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
-from ingest.profiles.facts.kernels import TextColumn
-from ingest.profiles.facts.run import Profile
+from ingest.profiles.facts.intervals import split_steps
+from ingest.profiles.facts.kernels import KernelBuilder, TextColumn
+from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Collective, Profile, Rank
 from recommender.diagnosis.analysis import analyse
 
 STAGES = {"pipeline_model_parallel_size": 2, "world_size": 2}
@@ -46,3 +48,40 @@ def test_a_rank_of_a_gpu_without_attention_is_slow_for_its_work_or_for_itself(
     assert found["slow-rank"].shown > 0.9
     assert found["slow-rank"].rank == 2
     assert (found["dp-load-imbalance"].shown > 0.5) is (named == "dp-load-imbalance")
+
+
+@pytest.mark.parametrize(("longer", "named"), [("experts", "ep-load-imbalance"), ("all", "slow-rank")])
+def test_a_rank_with_more_tokens_is_slow_between_the_exchanges_alone(
+    network: Any, thresholds: Any, longer: str, named: str
+) -> None:
+    def rank(number: int, experts_us: float, others_us: float) -> Rank:
+        """Five layers of attention, dispatch, experts and combine; who is early waits in the combine."""
+        builder = KernelBuilder("trace.json")
+        calls, at, row = [], 0.0, 0
+        for _ in range(5):
+            for kind, lasts in (("Gemm", others_us), ("", 20.0), ("Gemm", experts_us), ("", 0.0)):
+                lasted = lasts or 520.0 + 1000.0 - others_us - experts_us
+                core = "GPU" if kind else "COMMUNICATION"
+                builder.add(
+                    row, round(at * 1e3), duration_us=lasted, name=kind or "a2a", core=core, kind=kind
+                )
+                if not kind:
+                    calls.append(
+                        Collective(
+                            name="all_to_all", group="", step="", is_p2p=False, elapse_ms=lasted / 1e3,
+                            transit_ms=0.02, wait_ms=lasted / 1e3 - 0.02, idle_ms=0.0, start_us=at, transfers=(),
+                            place=FactPlace("trace.json", (row,)),
+                        )
+                    )  # fmt: skip
+                at, row = at + lasted, row + 1
+        kernels = builder.build()
+        return Rank(
+            rank=number, folder="", layout="test", kernels=kernels, steps=tuple(split_steps(kernels)),
+            collectives=tuple(calls),
+        )  # fmt: skip
+
+    slow = rank(2, 900.0, 500.0) if longer == "experts" else rank(2, 700.0, 700.0)
+    ranks = (rank(0, 500.0, 500.0), rank(1, 500.0, 500.0), slow)
+    found = analyse(Profile(path="run", ranks=ranks), thresholds)
+    assert (found["slow-rank"].lost_us > 1000.0) is (named == "slow-rank")
+    assert found["ep-load-imbalance"].lost_us > 1000.0

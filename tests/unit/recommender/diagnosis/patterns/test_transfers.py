@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from ingest.profiles.facts.details import Details, ProcessGroup
+from ingest.profiles.facts.intervals import split_steps
+from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Collective
 from recommender.diagnosis.diagnosis import diagnose
@@ -112,3 +114,21 @@ def test_reductions_between_stages_are_named(make: Any, network: Any, thresholds
     [found] = diagnose(replace(make(), ranks=(rank,)), network, thresholds).findings
     assert found.cause.chain == ("exposed-communication", "stage-reduction")
     assert [name for name, _ in found.cause.perhaps] == ["tied-embeddings"]
+
+
+@pytest.mark.parametrize(("collectives", "is_named"), [(4, False), (1, True)])
+def test_the_last_of_several_reductions_has_nothing_left_to_hide_it(
+    make: Any, network: Any, thresholds: Any, collectives: int, is_named: bool
+) -> None:
+    """Where one reduction is all there is, more of it could run beside the backward pass."""
+    builder = KernelBuilder("trace.json")
+    for row in range(10):
+        builder.add(row, row * 100_000, duration_us=100.0, name="Gemm", core="GPU", kind="Gemm", stream="7")
+    for row in range(collectives):
+        start = 1_000_000 - row * 200_000
+        builder.add(99 + row, start, duration_us=80.0, name="ncclAllReduce", core="COMMUNICATION", stream="9")
+    kernels = builder.build()
+    step = split_steps(kernels)[0]
+    rank = replace(make().ranks[0], kernels=kernels, steps=(step,), collectives=())
+    lost = {item.node: item.share for item in transfers.find(view_of(rank), thresholds)}
+    assert (lost.get("exposed-communication", 0.0) > 0.05) is is_named

@@ -14,6 +14,7 @@ from recommender.diagnosis.analysis import analyse, views
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.rank.view import view_of
 
+SEARCHES = [("TopKV2", "AI_VECTOR_CORE", 40.0), ("MatMulV3", "AI_CORE", 40.0)] * 24
 CASTS = [("Cast", "AI_VECTOR_CORE", 60.0)] * 30
 HELD_UP = {"aiv_vec_ratio": 0.1, "aiv_mte2_ratio": 0.15, "aiv_scalar_ratio": 0.96}
 
@@ -68,8 +69,8 @@ def test_without_an_earlier_run_casts_are_told_as_such(make: Any, network: Any, 
 
 def test_a_kernel_slowed_by_its_clock_alone_is_held_up_by_no_pipe(make: Any, thresholds: Any) -> None:
     pipes = {"aiv_vec_ratio": 0.3, "aiv_mte2_ratio": 0.95}
-    before = held_up(make(), "RmsNorm", 1.0, pipes)
-    after = held_up(before, "RmsNorm", 2.0, pipes, cycles=0.5)
+    before = held_up(make(SEARCHES), "TopKV2", 1.0, pipes)
+    after = held_up(before, "TopKV2", 2.0, pipes, cycles=0.5)
     assert analyse(after, thresholds, before)["memory-bandwidth"].lost_us == 0
     assert analyse(after, thresholds)["memory-bandwidth"].lost_us > 1000
 
