@@ -63,7 +63,7 @@ def coverage(workspace: Workspace) -> str:
     models = {item.id: {fact.name for fact in item.facts} for item in all_of(graph, Model)}
     for one in measured_problems(workspace.trials, all_of(graph, Framework)):
         add(one, SupportLevel.MEASURED)
-    for one in published_recipes(all_of(graph, Recipe)):
+    for one in published_recipes(graph):
         add(one, SupportLevel.RECIPE)
     for row in support(graph, workspace.trials, tree):
         for model, facts in models.items() if row.is_modelled else ():

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.triples.iris import name_of
-from kg.triples.vocabulary import NAMESPACE, Shared
+from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kg.triples.graph import GraphStore, Term
 
@@ -51,6 +51,19 @@ def edges(store: GraphStore, predicate: NamedNode) -> Iterator[tuple[NamedNode, 
     for triple in store.triples(None, predicate):
         if isinstance(triple.subject, NamedNode) and isinstance(triple.object, NamedNode):
             yield triple.subject, triple.object
+
+
+def facts_of(
+    store: GraphStore, term: NamedNode, predicates: Sequence[NamedNode]
+) -> Iterator[tuple[str, ...]]:
+    """Yield the text or name of each node of a class under each predicate; empty where there is none."""
+
+    def fact(node: NamedNode, predicate: NamedNode) -> str:
+        found = next((triple.object for triple in store.triples(node, predicate)), None)
+        return name_of(found) if isinstance(found, NamedNode) else getattr(found, "value", "")
+
+    for node in subjects(store, RDF_TYPE, term):
+        yield tuple(fact(node, predicate) for predicate in predicates)
 
 
 def links_by_name(store: GraphStore, predicate: NamedNode) -> dict[str, frozenset[str]]:

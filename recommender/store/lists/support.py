@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ingest.questions.launches.program import program_signs
 from kg.nouns.framework import Framework
-from kg.nouns.recipe import Recipe, Role
+from kg.nouns.recipe import Role
 from kg.terms.phases import PHASES
 from kg.terms.setting_registry import registry, softwares
 from kg.triples.names import normalise
+from kg.triples.nodes import facts_of
 from kg.triples.serialisation import all_of
+from kg.triples.vocabulary import TG
 from recommender.applicability.programs import program_names, unmodelled
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.ranking.starts.flags.layout_flags import SPLITTING
@@ -109,7 +111,7 @@ def support(
     places = [chip] if chip else sorted({vendor for item in frameworks.values() for vendor in item.hardware})
     names = [program] if program else sorted({*frameworks, *unmodelled(), *program_signs()})
     measured = measured_problems(trials, frameworks.values())
-    published = published_recipes(all_of(graph, Recipe))
+    published = published_recipes(graph)
     found = []
     for name in names:
         framework = frameworks.get(name)
@@ -182,12 +184,13 @@ def _is_there(device: str, chip: str, tree: HardwareTree) -> bool:
     return device == chip or chip in tree.path(device) or device in above[1:-1]
 
 
-def published_recipes(recipes: Iterable[Recipe]) -> Counter[Evidence]:
-    """Number of official recipes, by program, phase, chip and model."""
+def published_recipes(graph: GraphStore) -> Counter[Evidence]:
+    """Number of official recipes, by program, phase, chip and model; their settings are not read."""
     training = {Role.TRAIN, Role.FINETUNE}
+    wanted = (TG.SOFTWARE, TG.ROLE, TG.HARDWARE, TG.OF_MODEL)
     return Counter(
-        (item.framework, _TRAINING if item.role in training else _SERVING, item.hardware, item.model)
-        for item in recipes
+        (framework, _TRAINING if role in training else _SERVING, hardware, model)
+        for framework, role, hardware, model in facts_of(graph, TG.RECIPE, wanted)
     )
 
 
