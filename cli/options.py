@@ -20,7 +20,8 @@ JsonOption = Annotated[
 ]
 NumberOption = Annotated[int, typer.Option("-k", min=1, max=50, help="How many at most.")]
 ProblemFile = Annotated[
-    Path | None, typer.Argument(help="A problem file (YAML or JSON); options add to it and override it.")
+    Path | None,
+    typer.Argument(help="A problem file (YAML or JSON), or a launch; options add to it and override it."),
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Model, such as bert-large.")]
 OperatorOption = Annotated[

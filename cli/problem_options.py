@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from typing import TYPE_CHECKING, get_type_hints
 
@@ -27,6 +27,7 @@ from cli.options import (
     SoftwareOption,
     TraceOption,
     TraitOption,
+    command_text,
     facts_at_hand,
 )
 from cli.values import limits, pairs
@@ -34,6 +35,7 @@ from kg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +135,8 @@ def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         @wraps(command)
         def asking(**given: object) -> None:
             question = ProblemOptions(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
+            if question.file is not None and question.from_command is None and _is_launch(question.file):
+                question = replace(question, file=None, from_command=str(question.file))
             command(question=question, **given)
 
         asking.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -141,6 +145,16 @@ def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]
         return asking
 
     return decorate
+
+
+def _is_launch(file: Path) -> bool:
+    """True if a file is a launch and not that of a question; what cannot be read is told as one of those."""
+    from ingest.questions.launches.configurations import is_launch
+
+    try:
+        return is_launch(command_text(str(file)), file.name)
+    except InputError:
+        return False
 
 
 def _is_alike(one: str, other: str) -> bool:

@@ -206,6 +206,15 @@ def test_a_bad_problem_file_is_refused_with_a_line(run: Any, tmp_path: Path, kin
     assert says in ran.fault
 
 
+def test_a_launch_is_asked_about_as_a_question_is(run: Any, tmp_path: Path) -> None:
+    script, words = tmp_path / "serve.sh", ("--hardware", "h100-sxm", "--json")
+    script.write_text("vllm serve Qwen/Qwen3-8B --enforce-eager\n")
+    for command in ("recommend", "estimate"):
+        ran = run(command, script, *words)
+        assert ran.code == 0, ran.err
+        assert ran.out == run(command, "--from-command", script, *words).out
+
+
 def test_every_unknown_key_is_named_with_its_line(run: Any, tmp_path: Path) -> None:
     file = tmp_path / "problem.yaml"
     file.write_bytes(_content("unknown keys"))

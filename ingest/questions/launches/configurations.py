@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
+from ingest.questions.launches.manifests import is_manifest
 from ingest.questions.launches.program import (
     MATCHING_OPTIONS,
     POSITIONAL,
@@ -56,6 +57,13 @@ def configuration_command(text: str, place: str) -> list[ShellCommand]:
     command = signs.commands[0].split() if signs.commands else ("python", _SCRIPT)
     option = () if POSITIONAL in signs.file else (f"--{signs.file[0]}",)
     return [ShellCommand(words=(*command, *option, itself))]
+
+
+def is_launch(text: str, place: str) -> bool:
+    """True if a file is a launch; the file of a question is a table, too, of other keys."""
+    if place.endswith((".json", ".yaml", ".yml")) or _LOOKS.match(text):
+        return is_manifest(text) or bool(configuration_command(text, place))
+    return bool(text.strip())
 
 
 def _content(text: str) -> Mapping[str, object]:

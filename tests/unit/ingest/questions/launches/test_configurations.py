@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from ingest.questions.launches.configurations import is_launch
 from ingest.questions.launches.launch import read_launch, read_launches
 from ingest.questions.launches.running import running_settings
 from kg.errors import InputError
@@ -74,3 +75,33 @@ def test_a_script_is_never_taken_for_a_table() -> None:
     """Whatever its words: it begins with a command."""
     script = "vllm serve a/B-8B --port 80 # finetuning_type: full\n"
     assert read_launch(script, "a.sh").question["software"] == {"vllm": ""}
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (LLAMA_FACTORY, "sft.yaml"),
+        (DEEPSPEED, "ds.json"),
+        ("#!/bin/bash\nvllm serve a/B-8B\n", "serve.sh"),
+        ("services:\n  a:\n    image: vllm/vllm-openai\n    command: --model a/B-8B\n", "compose.yaml"),
+        ("from vllm import LLM\nLLM('a/B-8B')\n", "ask.py"),
+    ],
+)
+def test_a_file_that_starts_a_program_is_a_launch(text: str, place: str) -> None:
+    assert is_launch(text, place)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("model: qwen3-8b\nhardware: h100\nphase: serving\n", "question.yaml"),
+        ("model: qwen3-8b\nhardware: h100\n", "question"),
+        ('{"op": "gemm", "shape": {"m": 128}, "hardware": "910B3"}', "question.json"),
+        ("modle: qwen3-8b\n", "question.yaml"),
+        ("model: [", "question.yaml"),
+        ("", "question"),
+    ],
+)
+def test_the_file_of_a_question_is_none(text: str, place: str) -> None:
+    """Nor what is meant to be one: its faults are told as such."""
+    assert not is_launch(text, place)
