@@ -122,3 +122,12 @@ def test_a_setting_that_is_written_anew_is_priced_against_what_takes_its_place(s
     offload = found["swift-zero-offload"]
     assert offload.instead == ("--deepspeed", "zero3")
     assert offload.priced is None  # both shard all states; what the host does is not modelled
+
+
+def test_other_lengths_are_other_work_and_no_cost(shipped: Workspace) -> None:
+    config = """{"BackendConfig": {"npuDeviceIds": [[0, 1, 2, 3, 4, 5, 6, 7]], "ModelDeployConfig": {
+      "maxSeqLen": 2560, "maxInputTokenLen": 4096,
+      "ModelConfig": [{"modelName": "qwen2.5-72b", "modelWeightPath": "/m/Qwen2.5-72B", "worldSize": 8}]}}}"""
+    found = checked(shipped, config, "910b4")["prompt-beyond-length"]
+    assert found.instead is not None
+    assert found.priced is None
