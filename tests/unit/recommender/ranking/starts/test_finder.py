@@ -262,7 +262,7 @@ def test_a_recipe_for_latency_sets_no_load(shipped: Workspace) -> None:
     assert int(str(at_once)) >= 16
 
 
-def test_the_fastest_layout_that_is_modelled_is_always_shown(shipped: Workspace) -> None:
+def test_the_fastest_layout_that_is_modelled_comes_first(shipped: Workspace) -> None:
     """A mixture of three thousand million active parameters is not split over sixteen devices for throughput."""
     found = starts(shipped, model="qwen3-30b-a3b", hardware="ascend-910c", count=16, software={"sglang": ""})
     layout = found.first.layout
@@ -275,7 +275,7 @@ def test_the_fastest_layout_that_is_modelled_is_always_shown(shipped: Workspace)
         if item.metric == "throughput"
     ]
     assert len(prices) == 3
-    assert max(prices) > prices[0]
+    assert max(prices) == prices[0]
 
 
 SIZES = {
