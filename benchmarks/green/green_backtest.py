@@ -1,6 +1,6 @@
 """Savings of `green wait` on past grids, beside simpler rules, an easier forecast and the perfect one.
 
-    python -m benchmarks.green.green_backtest --series DIR [--quick]
+    python -m benchmarks.green.green_backtest --series DIR [--quick] [--caution SHARE]
 
 DIR holds a CSV a region (`Time,Carbon Intensity`, such as ger_ci.csv). Every calendar year that a region has
 whole, and nine days before it, is one run, named by the region, and by the year too where it has several. It
@@ -13,7 +13,8 @@ hour of the week. `noise`: Let's Wait Awhile's own forecast, which is the truth 
 `perfect`: the truth. `dirtier_48`: per cent of shifted jobs with a deadline of 48 h or more that emit more
 than at once. `promise_gap`: promised minus kept saving over the cells of the grid, in points, of `green wait`;
 `promise_gap_once` of `green plan`. `promise_held`: per cent of the jobs with a promise inside its 90 %
-interval. `coverage_90`: per cent of the forecasts inside theirs. The seed draws the jobs and the noise.
+interval. `coverage_90`: per cent of the forecasts inside theirs. `--caution`: greatest
+chance to end dirtier with which a job waits. The seed draws the jobs and the noise.
 """
 
 import time
@@ -40,7 +41,7 @@ from recommender.green.coefficients import NeighbourRegion, shipped
 from recommender.green.desk import CLASSES, STEP, WINDOW_DAYS, interval_factors
 from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, Floats, IntensityHistory
 from recommender.green.placement import best_start, cheapest_slots
-from recommender.green.promises import promise_record
+from recommender.green.promises import CAUTION, promise_record
 from recommender.green.series import IntensitySeries, series_from
 
 CELLS = (
@@ -83,7 +84,7 @@ def whole_years(series: IntensitySeries) -> list[int]:
 
 
 def workload(
-    series: IntensitySeries, table: ForecastTable, first: int, year: int, drawn: Run
+    series: IntensitySeries, table: ForecastTable, first: int, year: int, drawn: Run, caution: float
 ) -> dict[str, Any]:
     """The four rules of Let's Wait Awhile."""
     values = series.values
@@ -107,7 +108,7 @@ def workload(
                 else:
                     begin = replan_whole(table, a, n, end)
                     ours = float(values[begin : begin + n].sum())
-                if not worth_it(values, seen, a, n, can_split=mode == "split"):
+                if not worth_it(values, seen, a, n, can_split=mode == "split", caution=caution):
                     ours = at_once
                 prices = (seen, floor_forecast(history, a, end - a), noisy[a:end], truth)
                 sums += (at_once, ours, *(kept(price, truth, n, mode) for price in prices))
@@ -126,7 +127,9 @@ def kept(price: Floats, truth: Floats, n: int, mode: str) -> float:
     return float(truth[begin : begin + n].sum())
 
 
-def worth_it(values: Floats, seen: Floats, arrival: int, length: int, *, can_split: bool) -> bool:
+def worth_it(
+    values: Floats, seen: Floats, arrival: int, length: int, *, can_split: bool, caution: float
+) -> bool:
     """True if a plan would have waited at all, by its chance to end dirtier."""
     if len(seen) <= length:
         return False
@@ -134,7 +137,7 @@ def worth_it(values: Floats, seen: Floats, arrival: int, length: int, *, can_spl
     recent = values[max(0, arrival - MEMORY_DAYS * DAY) : arrival]
     record = promise_record(can_split=can_split, will_replan=True, length=length, slack=len(seen) - length)
     promised = 1 - seen[slots].sum() / seen[:length].sum()
-    return record.worth(float(promised), float(recent.std() / recent.mean())) > 0
+    return record.worth(float(promised), float(recent.std() / recent.mean()), caution) > 0
 
 
 def coverage(values: Floats, table: ForecastTable, first: int, last: int) -> dict[str, float]:
@@ -166,7 +169,9 @@ def errors(values: Floats, table: ForecastTable, first: int, last: int) -> dict[
     }
 
 
-def run(series: dict[str, IntensitySeries], name: str, year: int, drawn: Run) -> dict[str, Any]:
+def run(
+    series: dict[str, IntensitySeries], name: str, year: int, drawn: Run, caution: float = CAUTION
+) -> dict[str, Any]:
     """All figures of one region in one year."""
     own, quick = series[name], drawn.quick
     clock = time.process_time()
@@ -183,14 +188,16 @@ def run(series: dict[str, IntensitySeries], name: str, year: int, drawn: Run) ->
     history = IntensityHistory(own.values, own.local_start)
     table = ForecastTable.rolling(history, first, last, others[:3])
     forecast_s = time.process_time() - clock
-    found: dict[str, Any] = workload(own, table, first, year, drawn)
+    found: dict[str, Any] = workload(own, table, first, year, drawn, caution)
     shares = [100 * row["ours"] / row["perfect"] for row in found.values() if isinstance(row, dict)]
     found["share_of_perfect"] = [round(share, 1) for share in shares]
     cells = {}
     for hours, within in CELLS[:: 3 if quick else 1]:
         for can_split in (False, True):
             clock = time.process_time()
-            cell: BacktestResult = backtest(own, table, 2 * hours, 2 * within, can_split=can_split)
+            cell: BacktestResult = backtest(
+                own, table, 2 * hours, 2 * within, can_split=can_split, caution=caution
+            )
             content = cell.to_json()
             content["cpu_s"] = round(time.process_time() - clock, 2)
             cells[f"{hours} h by {within} h, {'split' if can_split else 'whole'}"] = (cell, content)
@@ -223,13 +230,16 @@ def runs(series: dict[str, IntensitySeries]) -> Iterator[tuple[str, str, int]]:
 def main() -> None:
     """Run all regions and print."""
     arguments = harness.read(
-        __doc__, harness.place("--series", "--known"), quick="every eighth job, every third cell of the grid"
+        __doc__,
+        harness.place("--series", "--known"),
+        harness.option("--caution", type=float, default=CAUTION, help="chance of harm that a job takes"),
+        quick="every eighth job, every third cell of the grid",
     )
     series = load(arguments.series)
     result = {}
     about = shipped()[1]
     for region, name, year in runs(series):
-        found = run(series, region, year, arguments)
+        found = run(series, region, year, arguments, arguments.caution)
         result[name] = found
         found["learned"] = region in about["regions"] and year in about["years"]
         told = " (the coefficients learned from it)" if found["learned"] else ""

@@ -47,7 +47,9 @@ def _green(context: typer.Context) -> GreenDesk:
     return GreenDesk.of_workspace(settings(context).workspace)
 
 
-def _job(duration: str, by: str, *, split: bool, least_run: str, restart: str, caution: float) -> GreenJob:
+def _job(
+    duration: str, by: str, *, split: bool, least_run: str, restart: str, caution: float | None
+) -> GreenJob:
     from recommender.green.moments import moment_of
     from recommender.green.plan import GreenJob
 
@@ -57,8 +59,14 @@ def _job(duration: str, by: str, *, split: bool, least_run: str, restart: str, c
         can_split=split,
         least_run_s=span_s(least_run) if least_run else 0.0,
         restart_s=span_s(restart) if restart else 0.0,
-        caution=caution,
+        caution=_caution(caution),
     )
+
+
+def _caution(told: float | None) -> float:
+    from recommender.green.promises import CAUTION
+
+    return CAUTION if told is None else told
 
 
 @app.command("import")
@@ -133,7 +141,7 @@ def plan(
     split: SplitOption = False,
     least_run: LeastOption = "",
     restart: RestartOption = "",
-    caution: CautionOption = 0.5,
+    caution: CautionOption = None,
     power: Annotated[
         float | None, typer.Option("--power", min=0, help="Watt of the job: gives grams of CO2.")
     ] = None,
@@ -193,7 +201,7 @@ def wait(
     split: SplitOption = False,
     least_run: LeastOption = "",
     restart: RestartOption = "",
-    caution: CautionOption = 0.5,
+    caution: CautionOption = None,
     pause: Annotated[
         str, typer.Option("--pause", help="Pause by: stop (keeps memory) or restart (from a checkpoint).")
     ] = "stop",
@@ -292,6 +300,7 @@ def backtest(
     region: RegionOption = "",
     split: SplitOption = False,
     days: Annotated[int, typer.Option("--days", min=14, help="How far to look back.")] = 365,
+    caution: CautionOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say what waiting would have saved over the last year.
@@ -301,7 +310,12 @@ def backtest(
     from cli import output
 
     found = _green(context).backtest(
-        duration_s=span_s(duration), within_s=span_s(within), can_split=split, region=region, days=days
+        duration_s=span_s(duration),
+        within_s=span_s(within),
+        can_split=split,
+        region=region,
+        days=days,
+        caution=_caution(caution),
     )
     if as_json:
         output.as_json(found.to_json())

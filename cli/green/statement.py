@@ -31,7 +31,7 @@ SplitOption = Annotated[bool, typer.Option("--split", help="It may be paused and
 LeastOption = Annotated[str, typer.Option("--least-run", help="Least length of a piece, such as 1h.")]
 RestartOption = Annotated[str, typer.Option("--restart", help="Work that each restart costs again.")]
 CautionOption = Annotated[
-    float,
+    float | None,
     typer.Option("--caution", min=0, max=1, help="Greatest chance to end dirtier with which it waits."),
 ]
 WordsArgument = Annotated[

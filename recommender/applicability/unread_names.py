@@ -12,6 +12,7 @@ from kg.nouns.entities import Problem, WorkloadKind
 from kg.nouns.look_up import Standing
 from kg.nouns.situation import FactOrigin
 from kg.nouns.values import Settings, Value
+from kg.terms.circumstances import SIZE_KINDS
 from kg.terms.facts import FACTS
 from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.purposes import plain_key
@@ -21,7 +22,7 @@ from recommender.cost_model.machine import TOLD_FACTS
 from recommender.cost_model.question import BELOW_ENGINES
 
 ALIKE = 0.8  # likeness (difflib's ratio) from which an unknown name is taken for a misspelling; a choice
-_LENGTHS = frozenset({"seq_len", "input_len", "output_len"})
+_LENGTHS = frozenset(SIZE_KINDS["lengths"])
 _OTHERS = frozenset(
     {"architecture", "block_shape", "trained_by", *TOLD_FACTS}
 )  # what feasibility and prices read

@@ -10,6 +10,7 @@ from kg.errors import InputError, MissingFactError
 from kg.nouns.audit import FindingLevel
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.setting import read_value
+from kg.terms.circumstances import SIZE_KINDS
 from kg.terms.dialects import statement
 from kg.terms.purposes import plain_key
 from recommender.audit.finding import PricedCost
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from recommender.audit.finding import SettingFinding
     from recommender.cost_model.question import Question
 
-LENGTHS = frozenset({"seq_len", "input_len", "output_len"})
 SHOWN = 0.005
 """Log gain below which the cost model sees nothing: half a per cent, far inside its own error."""
 
@@ -148,7 +148,9 @@ def _cost(item: SettingFinding, case: AuditCase, question: Question) -> PricedCo
         for name, value in now.items()
     } | _facts_instead(item, question)
     changed = {name for name, value in now.items() if without[name] is not None and without[name] != value}
-    if not changed or changed & LENGTHS:  # at other lengths it is other work, not the same for less
+    if not changed or changed & {
+        *SIZE_KINDS["lengths"]
+    }:  # at other lengths it is other work, not the same for less
         return None
     sides = [{name: now[name] for name in changed}, {name: without[name] for name in changed}]
     here = _gain(question, sides, {})

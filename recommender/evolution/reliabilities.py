@@ -140,13 +140,18 @@ def _residuals(
             by_source = kin.setdefault(key, {}).setdefault((item.context, item.trust), {})
             by_source.setdefault(item.source, []).append(item.gain)
     prior = _prior(kin)
-    shown = {key: evenly_spread(list(groups.items()), MOST_CONTEXTS) for key, groups in kin.items()}
+    # by context, so that the order in which gains came does not tell which are looked at
+    shown = {
+        key: evenly_spread(sorted(groups.items(), key=_name), MOST_CONTEXTS) for key, groups in kin.items()
+    }
     results = []
     for source, by_kin in sorted(told.items()):
         if counts[source] < LEAST:
             continue
         squares, judged = 0.0, 0
-        places = [(key, context) for key, contexts in by_kin.items() for context in contexts]
+        places = sorted(
+            ((key, context) for key, contexts in by_kin.items() for context in contexts), key=repr
+        )
         evidence = {key: _evidence(shown[key], source) for key in by_kin}
         for key, context in evenly_spread(places, MOST_JUDGED):
             if not evidence[key]:
@@ -157,6 +162,10 @@ def _residuals(
         if judged >= LEAST:
             results.append(DistrustedSource(source=source, gains=counts[source], z2=squares / judged))
     return results
+
+
+def _name(group: tuple[tuple[Context, float], object]) -> str:
+    return repr(group[0])
 
 
 def _evidence(

@@ -10,7 +10,7 @@ import numpy as np
 from recommender.green.forecast import rolling
 from recommender.green.history import DAY, MEMORY_DAYS, IntensityHistory
 from recommender.green.placement import best_start, cheapest_slots
-from recommender.green.promises import promise_record
+from recommender.green.promises import CAUTION, promise_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -238,7 +238,13 @@ def floor_forecast(history: IntensityHistory, origin: int, slots: int) -> Floats
 
 
 def backtest(
-    series: IntensitySeries, forecasts: ForecastTable, length: int, window: int, *, can_split: bool
+    series: IntensitySeries,
+    forecasts: ForecastTable,
+    length: int,
+    window: int,
+    *,
+    can_split: bool,
+    caution: float = CAUTION,
 ) -> BacktestResult:
     """Simulate a job every few hours over the stretch that forecasts were made for."""
     values = series.values
@@ -255,7 +261,7 @@ def backtest(
         run = simulate(values, forecasts, arrival, length, arrival + window, can_split=can_split)
         recent = values[max(0, arrival - MEMORY_DAYS * DAY) : arrival]
         variation = float(recent.std() / recent.mean()) if recent.any() else 0.0
-        promise, promise_once = (record.worth(run.promised, variation) for record in (again, single))
+        promise, promise_once = (record.worth(run.promised, variation, caution) for record in (again, single))
         emitted = run.replanned if promise else run.at_once
         expected = floor_forecast(history, arrival, window)
         truth = values[arrival : arrival + window]

@@ -17,6 +17,7 @@ from recommender.green.forecast import forecast_at
 from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, SLOT_S, Floats, IntensityHistory
 from recommender.green.outlook import outlook
 from recommender.green.planner import make_plan
+from recommender.green.promises import CAUTION
 from recommender.green.shelf import GreenShelf, StoredRegion
 from recommender.green.waiting.outcome import WaitOutcome, WaitRecord, record_of
 from recommender.green.waiting.waiter import Clocks, Waiter
@@ -299,7 +300,14 @@ class GreenDesk:
         )
 
     def backtest(
-        self, *, duration_s: float, within_s: float, can_split: bool, region: str = "", days: int = 365
+        self,
+        *,
+        duration_s: float,
+        within_s: float,
+        can_split: bool,
+        region: str = "",
+        days: int = 365,
+        caution: float = CAUTION,
     ) -> BacktestResult:
         """Savings that plans for such a job would have made over the last days of a region's series.
 
@@ -328,4 +336,4 @@ class GreenDesk:
 
         history = IntensityHistory(series.values, series.local_start)
         table = ForecastTable.rolling(history, first, len(series.values), self.shelf.neighbours(series))
-        return backtest(series, table, length, window, can_split=can_split)
+        return backtest(series, table, length, window, can_split=can_split, caution=caution)

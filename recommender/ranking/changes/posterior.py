@@ -129,30 +129,14 @@ def posterior(
     if not weighty:
         return Gain.around(prior.mean, math.sqrt(strategy + between + noise)), [0.0] * len(evidence)
 
-    def covariance_of(items: Sequence[ObservedEffect]) -> NDArray[np.float64]:
-        shared = shared_variance([context, *(item.context for item in items)], distance, components)
-        shared *= nearness(
-            context.facts, [item.context.facts for item in items], [item.framework for item in items]
-        )
-        return strategy + between * shared
-
-    def scatter_of(items: Sequence[ObservedEffect]) -> tuple[NDArray[np.float64], ...]:
-        trusts = np.array([item.trust for item in items])
-        noises = noise / np.array([item.n for item in items], float)
-        return trusts, noises, np.sqrt((1 / trusts - 1) * (strategy + between + noises))
-
     if len(weighty) > MOST_EVIDENCE:
-        told: list[float] = []
-        for start in range(0, len(weighty), MOST_EVIDENCE):
-            part = [item for _, item in weighty[start : start + MOST_EVIDENCE]]
-            matrix, (_, noises, faults) = covariance_of(part), scatter_of(part)
-            told += (matrix[0, 1:] ** 2 / (matrix.diagonal()[1:] + faults**2 + noises)).tolist()
-        ranked = sorted(range(len(weighty)), key=lambda at: -told[at])
-        weighty = [weighty[at] for at in sorted(ranked[:MOST_EVIDENCE])]
-    covariance = covariance_of([item for _, item in weighty])
+        weighty = _most_telling(weighty, prior, context, distance, components)
+    items = [item for _, item in weighty]
+    covariance = _covariance(items, prior, context, distance, components)
     gram, towards = covariance[1:, 1:], covariance[0, 1:]
     # What is not trusted has a fault in common, which no number of gains or contexts takes away.
-    trusts, noises, faults = scatter_of([item for _, item in weighty])
+    trusts = np.array([item.trust for item in items])
+    noises, faults = _scatter(items, prior)
     is_doubted = trusts <= Trust.LOW.weight
     in_common = np.outer(faults, faults) * (
         np.outer(is_doubted, is_doubted) | np.eye(len(faults), dtype=bool)
@@ -167,6 +151,47 @@ def posterior(
     for (place, _), weight in zip(weighty, weights, strict=True):
         shares[place] = float(weight)
     return Gain.around(mean, math.sqrt(variance + noise)), shares
+
+
+def _covariance(
+    items: Sequence[ObservedEffect],
+    prior: Prior,
+    context: Context,
+    distance: Callable[[str, str], Distance],
+    components: Components,
+) -> NDArray[np.float64]:
+    """Return the covariance of the gains here and in the contexts of effects; shape (1 + n, 1 + n)."""
+    shared = shared_variance([context, *(item.context for item in items)], distance, components)
+    shared *= nearness(
+        context.facts, [item.context.facts for item in items], [item.framework for item in items]
+    )
+    return prior.between_strategies**2 + prior.between_contexts**2 * shared
+
+
+def _scatter(items: Sequence[ObservedEffect], prior: Prior) -> tuple[NDArray[np.float64], ...]:
+    """Return the variance of effects by noise and the deviation by lack of trust, each of shape (n,)."""
+    trusts = np.array([item.trust for item in items])
+    noises = prior.noise**2 / np.array([item.n for item in items], float)
+    of_gain = prior.between_strategies**2 + prior.between_contexts**2
+    return noises, np.sqrt((1 / trusts - 1) * (of_gain + noises))
+
+
+def _most_telling(
+    weighty: Sequence[tuple[int, ObservedEffect]],
+    prior: Prior,
+    context: Context,
+    distance: Callable[[str, str], Distance],
+    components: Components,
+) -> list[tuple[int, ObservedEffect]]:
+    """Return the effects that alone would take most of the variance here, in their order."""
+    told: list[float] = []
+    for start in range(0, len(weighty), MOST_EVIDENCE):
+        part = [item for _, item in weighty[start : start + MOST_EVIDENCE]]
+        matrix = _covariance(part, prior, context, distance, components)
+        noises, faults = _scatter(part, prior)
+        told += (matrix[0, 1:] ** 2 / (matrix.diagonal()[1:] + faults**2 + noises)).tolist()
+    ranked = sorted(range(len(weighty)), key=lambda at: -told[at])
+    return [weighty[at] for at in sorted(ranked[:MOST_EVIDENCE])]
 
 
 def _widening(covariance: NDArray[np.float64], beyond: NDArray[np.float64]) -> float:

@@ -58,7 +58,7 @@ _CAPACITY = frozenset({"memory-capacity"})
 """Strategies that free memory gain time only if the memory is then used, which no prior can say."""
 
 MOST_HEARD = 32
-"""Effects of the greatest weight, of whose sources the most influential one is sought."""
+"""Sources of the greatest weight in all, of which the most influential is sought: each takes a posterior."""
 
 
 class StrategyRanker:
@@ -272,8 +272,13 @@ class StrategyRanker:
                 left, _ = posterior(prior, kept, context, self._tree.distance, self._components)
                 return left.capped(match.ceiling)
 
-            heard = sorted(zip(weights, seen, strict=True), key=lambda pair: -abs(pair[0]))[:MOST_HEARD]
-            influence = most_influential(gain, {s.id: s for _, item in heard for s in item.sources}, without)
+            sources = {source.id: source for item in seen for source in item.sources}
+            heard = dict.fromkeys(sources, 0.0)
+            for weight, item in zip(weights, seen, strict=True):
+                for source in item.sources:
+                    heard[source.id] += abs(weight)
+            loudest = sorted(heard, key=lambda name: -heard[name])[:MOST_HEARD]
+            influence = most_influential(gain, {name: sources[name] for name in loudest}, without)
             seen = [replace(item, weight=weight) for item, weight in zip(seen, weights, strict=True)]
         seen.sort(key=lambda item: (-abs(item.weight), -item.trust, item.effect.context.hardware))
         return RankedStrategy(

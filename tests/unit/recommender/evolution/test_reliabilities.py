@@ -49,3 +49,13 @@ def test_liars_are_found_in_more_contexts_than_are_looked_at() -> None:
     lies = [one for n in range(2) for one in told(f"liar {n}", -0.9, 300, contexts=600)]
     found = distrusted_sources([*gains, *lies], TREE, {})
     assert sorted(item.source for item in found) == ["liar 0", "liar 1"]
+
+
+def test_the_order_of_gains_tells_nothing() -> None:
+    gains = [one for n in range(4) for one in told(f"source {n}", 0.3 * (n == 3), 400, contexts=400)]
+    turned = random.Random(5).sample(gains, len(gains))
+    one, other = distrusted_sources(gains, TREE, {}), distrusted_sources(turned, TREE, {})
+    assert [item.source for item in one] == ["source 3"]
+    assert [(item.source, round(item.z2, 6)) for item in other] == [
+        (item.source, round(item.z2, 6)) for item in one
+    ]
