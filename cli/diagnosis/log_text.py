@@ -41,6 +41,10 @@ _MODELLED = {
 """Memory that the cost model adds, each on one device."""
 _TIMED_OUT = "nccl-watchdog-timeout"
 _PROCESS, _HELD = "process", "held_by_process"
+_ALLOCATORS = {
+    "cuda-out-of-memory": "PYTORCH_CUDA_ALLOC_CONF", "npu-out-of-memory": "PYTORCH_NPU_ALLOC_CONF",
+}  # fmt: skip
+"""Variables that let segments of PyTorch's allocator grow, by fault; its notes on CUDA memory."""
 """Names of values of a fault: who holds memory of the device, and how much."""
 
 
@@ -133,6 +137,13 @@ def _show_fault(item: SeenFault, answer: LogAnswer) -> None:
             "first",
             f"process {item.values[_PROCESS]} holds {held} of this device: end it, or take another device",
         )
+    if (name := _ALLOCATORS.get(item.fault.id)) and (spare := _in_pieces_gib(item.values)):
+        asked = item.values["asked"]
+        say_labelled(
+            "first",
+            f"{spare:.1f} GiB are reserved and free, and none of their pieces holds {asked}: write "
+            f"{name}=expandable_segments:True",
+        )
     if item.fault.id == _TIMED_OUT and (behind := answer.reading.behind) is not None:
         ranks, low, high = ", ".join(map(str, behind[0])), *behind[1:]
         say_labelled(
@@ -185,6 +196,13 @@ def _is_of_another(values: Mapping[str, str]) -> bool:
     sizes = as_numbers(values)
     own = sizes.get("allocated", math.inf) + sizes.get("unallocated", 0.0)
     return "own" in sizes or sizes.get(_HELD, 0.0) < own < math.inf
+
+
+def _in_pieces_gib(values: Mapping[str, str]) -> float:
+    """Memory that PyTorch has reserved and that nothing uses, if what was asked for is less; else 0."""
+    sizes = as_numbers(values)
+    spare = sizes.get("unallocated", sizes.get("reserved", 0.0) - sizes.get("allocated", math.inf))
+    return spare if 0 < sizes.get("asked", math.inf) <= spare else 0.0
 
 
 def _is_number(text: str) -> bool:

@@ -285,6 +285,32 @@ def test_who_else_holds_the_memory_is_named_before_any_setting(run: Any, tmp_pat
     assert out.index("12345 holds") < out.index("remedy")
 
 
+@pytest.mark.parametrize(
+    ("message", "first"),
+    [
+        (
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+            "23.69 GiB of which 1.20 GiB is free. Of the allocated memory 16.80 GiB is allocated by PyTorch, and "
+            "{} GiB is reserved by PyTorch but unallocated.",
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+        ),
+        (
+            "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 60.97 GiB total capacity; 50.00 GiB "
+            "already allocated; 50.00 GiB current active; 120.00 MiB free; 5{} GiB reserved in total by PyTorch)",
+            "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True",
+        ),
+    ],
+)
+def test_what_lies_reserved_in_pieces_is_told_from_what_is_used(
+    run: Any, tmp_path: Path, message: str, first: str
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(message.format("5.10") + "\n")
+    assert f"none of their pieces holds 2.00 GiB: write {first}" in " ".join(run("diagnose", log).out.split())
+    log.write_text(message.format("1.10") + "\n")
+    assert "of their pieces" not in " ".join(run("diagnose", log).out.split())
+
+
 def test_the_own_process_that_a_container_numbers_otherwise_is_not_to_be_ended(
     run: Any, tmp_path: Path
 ) -> None:
