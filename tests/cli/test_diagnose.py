@@ -289,14 +289,18 @@ def test_who_else_holds_the_memory_is_named_before_any_setting(run: Any, tmp_pat
     ("message", "first"),
     [
         (
-            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
-            "23.69 GiB of which 1.20 GiB is free. Of the allocated memory 16.80 GiB is allocated by PyTorch, and "
-            "{} GiB is reserved by PyTorch but unallocated.",
+            (
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+                "23.69 GiB of which 1.20 GiB is free. Of the allocated memory 16.80 GiB is allocated by PyTorch, and "
+                "{} GiB is reserved by PyTorch but unallocated."
+            ),
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
         ),
         (
-            "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 60.97 GiB total capacity; 50.00 GiB "
-            "already allocated; 50.00 GiB current active; 120.00 MiB free; 5{} GiB reserved in total by PyTorch)",
+            (
+                "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 0; 60.97 GiB total capacity; 50.00 GiB "
+                "already allocated; 50.00 GiB current active; 120.00 MiB free; 5{} GiB reserved in total by PyTorch)"
+            ),
             "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True",
         ),
     ],
