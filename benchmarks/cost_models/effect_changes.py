@@ -24,6 +24,9 @@ def settings_of(row: Row, phase: str) -> tuple[Settings, Settings]:
     if row["family"] == "operator" or row["metric"].startswith("op "):
         raise NotExpressibleError("an operator alone, outside a step")
     stated = re.sub(r"\d+\.\d+ -> \d+\.\d+", "", row["config_change"])  # those are results
+    grid = re.search(r"\btp-x (\d+) tp-y (\d+)", stated)
+    if grid:  # a degree in two dimensions is still one
+        stated = stated.replace(grid.group(), f"tp{int(grid.group(1)) * int(grid.group(2))}")
     left, arrow, right = stated.partition("->")
     before, after = (_told(side, row, phase) for side in ((left, right) if arrow else ("", left)))
     if arrow:

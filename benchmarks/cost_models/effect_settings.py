@@ -282,9 +282,10 @@ def _base(
         for name in ("tensor_parallel", "data_parallel"):
             before.pop(name, None)
         running = re.search(r"\bbs ?(\d+)", text)
+        usual_batch = 1 if _metric(row) == "ttft_s" else 8  # nothing waits where no load is stated
         base: Settings = {
             "dp": replicas,
-            "batch": int(running.group(1)) if running else 8,
+            "batch": int(running.group(1)) if running else usual_batch,
             "input_len": tokens,
             **half,
         }
@@ -294,7 +295,9 @@ def _base(
             base["precision"] = "int8"
         if before.get("expert_parallel") == "all":
             before["expert_parallel"] = count
-        return base, ["batch: 8"] if not (running or "batch" in before or "prefix_hit" in before) else []
+        return base, [f"batch: {usual_batch}"] if not (
+            running or "batch" in before or "prefix_hit" in before
+        ) else []
     base = {"seq_len": tokens, "zero_stage": 1, **half}
     stated = {"tensor_parallel", "pipeline_parallel", "context_parallel"} & set(before)
     if stated:

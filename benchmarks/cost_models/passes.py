@@ -5,7 +5,8 @@
 The file has measured passes of whole models, one a row, with what a simulator of the chip's vendor says of some
 (``docs/figures-notes.md``). Physics alone answers: nothing is fitted to these rows, though they were in view. A row
 without its model, of another phase than prefill and decode, or in a format that the device lacks is a refusal. Figures
-are by phase and kind of blocks, ours on all rows and both on those that the simulator answered.
+are by phase and kind of blocks, ours on all rows and both on those that the simulator answered. The times are device
+profiles, so the next step is taken to be scheduled ahead.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def priced(row: dict[str, str], known: ShippedKnowledge) -> PricedPass:
         "tensor_parallel": int(row["tp"]), "data_parallel": int(row["dp"]), "pipeline_parallel": int(row["pp"]),
         "expert_parallel": int(row["ep"]) if model.experts else 1, "graph": int(row["graph"] or 1),
         "precision": precision(row["precision"].split()[0]),
-        "speculative_tokens": int(row["mtp_drafted"] or 0), "draft_method": "mtp",
+        "speculative_tokens": int(row["mtp_drafted"] or 0), "draft_method": "mtp", "async_scheduling": 1,
     }  # fmt: skip
     if int(row["tp"]) * int(row["dp"]) * int(row["pp"]) != int(row["devices"]):
         raise NotExpressibleError("a split that is no tensor, data or pipeline")

@@ -11,7 +11,7 @@ from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.settings.engine_defaults import engine_defaults
-from recommender.cost_model.settings.plans import CHOICES, columns
+from recommender.cost_model.settings.plans import CHOICES, GROUPS, columns
 from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.launching import between_us
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 MOSTLY = 0.5
 """Share of its time from which work or traffic at the peak bounds an operator; else its start does."""
-
 
 BOUNDS = {
     "waiting for the host": "launch", "attention to earlier chunks": "compute", "drafting": "memory",
@@ -133,10 +132,8 @@ def estimate_pass(
     # later chunks attend to earlier ones
     history = 0.0 if decode else model.layers * done.block.growing_us * 2 * held / rows
     busy = done.device_us + done.wire_us + history
-    drafted, between = (
-        drafting_us(operators or shipped(), machine.device, model, s, done, many),
-        between_us(s),
-    )
+    drafted = drafting_us(operators or shipped(), machine.device, model, s, done, many)
+    between = between_us(machine.device, s)
     time = float((np.maximum(busy, done.host_us) + drafted * decode + between)[0]) / 1e6
     late = OperatorCalls(name="waiting for the host", count=1.0, us=np.maximum(done.host_us - busy, 0.0))
     before = OperatorCalls(name="attention to earlier chunks", count=model.layers, us=history + 0 * busy)
@@ -196,12 +193,9 @@ def passes_of(
 def _operator(calls: OperatorCalls, machine: Machine, s: Columns, pass_s: float) -> PassOperator:
     """One operator with what bounds it."""
     device, took = machine.device, _one(calls.us) / 1e6
-    known = (
-        s[calls.group][0]
-        if calls.group in {"precision_attention", "precision_mlp", "precision_head"}
-        else None
-    )
-    peak = device.peak(device.sixteen_bit if known is None else CHOICES["precision"][int(known)])
+    known = s[calls.group][0] if calls.group in GROUPS else None
+    computed = device.sixteen_bit if known is None else CHOICES["precision"][int(known)]
+    peak = device.peak(device.computed_precision(computed))
     floors = {"compute": _one(calls.flops) / peak, "memory": _one(calls.traffic) / device.memory_bandwidth}
     bound = max(floors, key=lambda name: floors[name])
     if not _one(calls.traffic):

@@ -10,9 +10,9 @@ import pytest
 from benchmarks import board
 
 PASSES = (
-    "model,phase,devices,tp,dp,ep,pp,precision,hardware,batch_per_dp_rank,query_len,context_len,graph,measured_s,source\n"
-    "qwen3-8b,decode,2,2,1,1,1,bf16,ascend-910b2,32,1,1024,1,{},an owner\n"
-    "no-such-model,decode,2,2,1,1,1,bf16,ascend-910b2,32,1,1024,1,1,an owner\n"
+    "model,phase,devices,tp,dp,ep,pp,precision,hardware,batch_per_dp_rank,query_len,context_len,mtp_drafted,graph,measured_s,source\n"
+    "qwen3-8b,decode,2,2,1,1,1,bf16,ascend-910b2,32,1,1024,0,1,{},an owner\n"
+    "no-such-model,decode,2,2,1,1,1,bf16,ascend-910b2,32,1,1024,0,1,1,an owner\n"
 )
 
 

@@ -22,6 +22,8 @@ Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
 
 PRECISIONS = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8", "fp4")
+WIDE = 3
+"""How many of them, from the first, are not quantised."""
 FOUR_BIT = frozenset({"w4a16", "w4a8"})
 GROUPS = ("precision_attention", "precision_mlp", "precision_head")
 """Layer groups that may differ in precision: projections of the attention, feed-forward part, output head."""
@@ -184,10 +186,16 @@ def number_of(name: str, value: object) -> float:
 
 
 def with_groups(settings: Columns) -> Columns:
-    """The columns with the precision of every layer group filled in as a number of ``PRECISIONS``."""
+    """The columns with the precision of every layer group filled in as a number of ``PRECISIONS``.
+
+    Heads of quantised models stay in 16 bit where nothing else is said: ``lm_head`` is among what recipes of
+    compressed-tensors ignore and ModelSlim leaves as FLOAT.
+    """
     found = dict(settings)
+    whole = found["precision"]
     for name in GROUPS:
-        found[name] = np.where(found[name] == 0, found["precision"], found[name] - 1)
+        usual = np.where(whole >= WIDE, 0.0, whole) if name == "precision_head" else whole
+        found[name] = np.where(found[name] == 0, usual, found[name] - 1)
     return found
 
 

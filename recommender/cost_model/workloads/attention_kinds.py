@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
 from recommender.cost_model.facts.physics import PHYSICS
-from recommender.cost_model.settings.plans import CHOICES
+from recommender.cost_model.settings.plans import CHOICES, PRECISIONS
 from recommender.cost_model.workloads import linear_attention
 
 if TYPE_CHECKING:
@@ -162,6 +162,16 @@ def _dense_attention_us(
     if phase == "prefill" and not model.causal:
         times = times * 2  # no half of the pairs is masked
     return np.asarray(times)
+
+
+def has_prolog(
+    device: Device, model: ModelSizes, tokens: Floats, settings: Mapping[str, Floats], phase: str
+) -> NDArray[np.bool_]:
+    """True where one kernel makes queries and the compressed row of latent attention."""
+    possible = phase == "decode" and bool(model.query_size) and device.ascend and not device.joint
+    narrow = settings.get("precision_attention", settings["precision"]) == PRECISIONS.index("int8")
+    few = tokens <= PHYSICS["prolog_rows"]
+    return np.asarray(possible & narrow & few & (settings["fused_ops"] > 0))
 
 
 def index_split(settings: Mapping[str, Floats], phase: str) -> Floats:

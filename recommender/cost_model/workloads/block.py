@@ -21,6 +21,7 @@ from recommender.cost_model.workloads.attention_kinds import (
     AttentionWork,
     attention_us,
     cache_bytes,
+    has_prolog,
     index_split,
 )
 from recommender.cost_model.workloads.products import (
@@ -147,11 +148,11 @@ def forward(
     fused = np.maximum(settings["fused_ops"], eager & (model.matrices <= PLAIN_MATRICES))
     query = model.heads * model.head_size / split
     keys = np.maximum(2 * model.kv_heads * model.head_size / split, 2 * model.head_size)
-    calls = block_products(operators, device, model, tokens, settings, query=query, keys=keys)
+    is_one = has_prolog(device, model, tokens, settings, phase)
+    calls = block_products(operators, device, model, tokens, settings, query=query, keys=keys, is_one=is_one)
     cube = np.asarray(sum(one.us for one in calls), dtype=np.float64)
     flops = np.asarray(sum(one.flops for one in calls), dtype=np.float64)
 
-    flash = settings.get("flash_attention", np.ones_like(tokens))
     attention_work = AttentionWork(
         sequences=sequences,
         length=length,
@@ -168,8 +169,7 @@ def forward(
     attention_flops = 4 * pairs * (model.heads / split) * model.head_size * (0.5 if model.causal else 1.0)
     if phase == "decode":
         attention_flops = 4 * pairs * (model.heads / split) * model.head_size
-    scores = pairs * (model.heads / split) * PHYSICS["score_bytes"]
-    attend = np.where(flash > 0, attend, attend + stream_us(device, scores, 4.0))
+    attend = attend + _scores_us(device, model, settings, pairs, eager)
 
     experts, expert_flops = _experts(operators, device, model, tokens, settings, phase)
     along = np.where(settings["sequence_parallel"] > 0, split, 1.0)
@@ -189,9 +189,12 @@ def forward(
     kernels = np.where(fused > 0, PHYSICS["fused_kernels"], PHYSICS["unfused_kernels"]) + more_kernels(
         model, settings
     )
+    # the table of products in 8 bits has the quantisation of what they take
     apart = (
         5.0 + PHYSICS["sparse_products"] * model.is_indexed + PHYSICS["grouped_kernels"] * bool(model.experts)
-    )
+        + _quantised(settings)
+    )  # fmt: skip
+    apart = apart + PHYSICS["prolog_kernels"] * is_one
     small = kernels - apart if device.ascend else _small_kernels(model, fused)
     vector = stream_us(device, moved, small)
     if phase == "decode":
@@ -222,6 +225,16 @@ def forward(
     return BlockWork(cube, attend, growing, experts, vector, launch, kernels, work, tuple(calls))
 
 
+def _scores_us(
+    device: Device, model: ModelSizes, settings: Mapping[str, Floats], pairs: Floats, eager: NDArray[np.bool_]
+) -> Floats:
+    """Time to write and read the scores of all pairs, where attention is no one kernel."""
+    in_pieces = eager | (settings["fused_ops"] == 0)
+    bytes_ = np.where(in_pieces, PHYSICS["score_bytes"], PHYSICS["fused_score_bytes"])
+    moved = stream_us(device, pairs * (model.heads / settings["tensor_parallel"]) * bytes_, 4.0)
+    return np.where(settings.get("flash_attention", np.ones_like(pairs)) > 0, 0.0, moved)
+
+
 def _cache_moved(
     model: ModelSizes, settings: Mapping[str, Floats], sequences: Floats, length: Floats, tokens: Floats
 ) -> Floats:
@@ -247,8 +260,15 @@ def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
     )
     more = more + PHYSICS["linear_kernels"] * model.linear_layers
     more = more + PHYSICS["sparse_kernels"] * model.is_indexed
-    quantised = np.isin(settings["precision"], _QUANTISED) * PHYSICS["quantised_kernels"]
-    return np.asarray(more + PHYSICS["expert_kernels"] * bool(model.experts) + quantised, dtype=np.float64)
+    more = more + PHYSICS["expert_kernels"] * bool(model.experts)
+    return np.asarray(more + _quantised(settings), dtype=np.float64)
+
+
+def _quantised(settings: Mapping[str, Floats]) -> Floats:
+    """Kernels that quantise what products of a block take."""
+    return np.asarray(
+        np.isin(settings["precision"], _QUANTISED) * PHYSICS["quantised_kernels"], dtype=np.float64
+    )
 
 
 def _eager(settings: Mapping[str, Floats], tokens: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -175,9 +175,9 @@ def forward_pass(
 def _head(
     operators: Operators, device: Device, model: ModelSizes, s: Columns, rows: Floats, vocabulary: Floats
 ) -> OperatorCalls:
-    """The output head for so many rows that choose among so many tokens."""
+    """The output head for so many rows that choose among so many tokens; bf16 is the device's own 16 bit."""
     x = np.column_stack([rows, vocabulary / s["tensor_parallel"], np.full_like(rows, model.hidden)])
-    precision = s["precision_head"]
+    precision = np.where(s["precision_head"] == 0, PRECISIONS.index(device.sixteen_bit), s["precision_head"])
     return OperatorCalls(
         name="output head", count=1.0, flops=2 * np.prod(x, axis=-1), group="precision_head",
         us=products_us(operators, device, x, precision) if model.vocabulary else np.zeros_like(rows),

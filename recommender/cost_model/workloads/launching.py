@@ -51,9 +51,10 @@ def drafting_launched_us(device: Device, s: Columns, work: BlockWork) -> Floats:
     return np.asarray(work.kernels * _kernel_us(device) * share)
 
 
-def between_us(s: Columns) -> Floats:
-    """Time that a device waits between two steps, unless the next is scheduled while this one runs."""
-    return np.where(s["async_scheduling"] > 0, 0.0, PHYSICS["step_host_us"])
+def between_us(device: Device, s: Columns) -> Floats:
+    """Time between two steps: the host's, unless it schedules the next one ahead, and what remains."""
+    least = PHYSICS["between_us"] if device.ascend else 0.0
+    return np.where(s["async_scheduling"] > 0, 0.0, PHYSICS["step_host_us"]) + least
 
 
 def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -> Floats:

@@ -120,8 +120,9 @@ def block_products(
     *,
     query: Floats,
     keys: Floats,
+    is_one: NDArray[np.bool_],
 ) -> list[OperatorCalls]:
-    """The products of a block."""
+    """The products of a block; what ``has_prolog`` is one kernel, where ``is_one``."""
     split = settings["tensor_parallel"]
     inner: dict[str, Floats] = {}
     if not model.experts or model.shared:
@@ -141,6 +142,13 @@ def block_products(
             OperatorCalls(name=name, count=1.0, us=us, flops=flops, traffic=bytes_, group=group)
             for name, us, flops, bytes_ in zip(shapes, times, work, moved, strict=True)
         ]
+    if np.any(is_one):
+        named = {one.name: one for one in calls}
+        down, up = named["down to ranks"], named["query"]
+        both_us = PHYSICS["prolog_us"] + (down.traffic + up.traffic) / device.memory_bandwidth * 1e6
+        named["down to ranks"] = replace(down, us=np.where(is_one, both_us, down.us))
+        named["query"] = replace(up, us=np.where(is_one, 0.0, up.us))
+        calls = [*named.values()]
     return calls
 
 

@@ -121,7 +121,7 @@ def serving_step(
     cached = flight * sequence_bytes(model, s, middle)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s) + _hosted_us(model, s, cached)
     proposing = drafting_us(operators, device, model, s, decode, flight)
-    idle_host = between_us(s) + np.maximum(host - device_us - wire, 0.0)
+    idle_host = between_us(device, s) + np.maximum(host - device_us - wire, 0.0)
     stream = _stream_us(device, model, s, flight, cached) * kept
     launching = model.layers * work.launch_us * kept
     split_us = {

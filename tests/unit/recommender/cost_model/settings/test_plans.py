@@ -38,10 +38,20 @@ def test_values_become_columns_whatever_holds_them() -> None:
 def test_a_group_alone_in_eight_bit_lies_between_all_and_none() -> None:
     none, attention, inner, everything = serve(
         {"tp": 8, "batch": 4}, {"tp": 8, "batch": 4, "precision_attention": "int8"},
-        {"tp": 8, "batch": 4, "precision_mlp": "int8"}, {"tp": 8, "batch": 4, "precision": "int8"},
+        {"tp": 8, "batch": 4, "precision_mlp": "int8"},
+        {"tp": 8, "batch": 4, "precision": "int8", "precision_head": "int8"},
     ).memory_bytes["weights"]  # fmt: skip
     assert everything == pytest.approx(none / 2)
     assert everything < inner < attention < none
+
+
+def test_the_head_of_a_quantised_model_stays_in_sixteen_bit_unless_told() -> None:
+    whole, told = serve({"precision": "int8"}, {"precision": "int8", "precision_head": "int8"}).time_s
+    assert told < whole
+    both = {"tp": 8, "precision": "int8"}
+    same = serve({**both, "precision_head": "bf16"}, both)
+    assert same.time_s[0] == same.time_s[1]
+    assert same.memory_bytes["weights"][0] == same.memory_bytes["weights"][1]
 
 
 def test_an_eight_bit_head_changes_the_head_alone() -> None:
@@ -53,7 +63,8 @@ def test_an_eight_bit_head_changes_the_head_alone() -> None:
 def test_four_bit_weights_take_a_quarter_and_no_longer_than_wide_ones() -> None:
     wide, narrow = serve({"dp": 8, "batch": 1}, {"dp": 8, "batch": 1, "precision": "w4a16"}).time_s
     assert narrow < wide
-    weights = serve({"dp": 8}, {"dp": 8, "precision": "w4a16"}).memory_bytes["weights"]
+    four = {"dp": 8, "precision": "w4a16", "precision_head": "w4a16"}
+    weights = serve({"dp": 8}, four).memory_bytes["weights"]
     assert weights[1] == pytest.approx(weights[0] / 4)
 
 

@@ -25,7 +25,8 @@ def serve(*settings: dict[str, object], name: str = "qwen3-30b-a3b", device: str
 
 
 def test_a_block_in_pieces_and_kernel_by_kernel_takes_what_the_host_takes() -> None:
-    whole, pieces, eager = serve({}, {"graph": 0.5}, {"graph": 0}).time_s * 1e6 / 48
+    times_us = serve({}, {"graph": 0.5}, {"graph": 0}).time_s * 1e6
+    whole, pieces, eager = (times_us - PHYSICS["between_us"]) / 48
     assert whole < 0.7 * pieces
     assert pieces == pytest.approx(PHYSICS["piece_us"])
     # 832 us measured for such a block (vllm-project/vllm-ascend, issue 9404)
