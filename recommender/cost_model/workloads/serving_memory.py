@@ -5,6 +5,7 @@ Arrays run over configurations.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-_WEIGHT_BYTES = np.array([ELEMENT_BYTES[name] for name in CHOICES["precision"]])
+_SCALED = MappingProxyType(
+    {"int4": 4.16 / 8, "w4a16": 4.16 / 8, "w4a8": 4.16 / 8, "fp4": 4.25 / 8}
+)  # fmt: skip
+"""Bytes of a stored weight of few bits with its scales: 16 bits and a zero of 4 for 128 weights (AWQ and GPTQ,
+their default groups), 8 for 32 (OCP Microscaling Formats 1.0). Those of 8 bits have one a row or large block."""
+
+_WEIGHT_BYTES = np.array([_SCALED.get(name, ELEMENT_BYTES[name]) for name in CHOICES["precision"]])
 
 
 def kv_bytes(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
@@ -76,6 +83,11 @@ def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     return np.asarray(dense / tp + size("precision_mlp") * routed / np.maximum(ep, tp))
 
 
+def _table(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
+    """Bytes of the table of tokens that come in, in 16 bits, where a model does not tie it to its head."""
+    return np.asarray(2.0 * (model.embeddings - 1) * model.vocabulary * model.hidden / s["tensor_parallel"])
+
+
 def memory_parts(model: ModelSizes, s: Columns, batch: Floats, *, ascend: bool = True) -> dict[str, Floats]:
     """Bytes on the fullest device: weights, cache, activations and the runtime.
 
@@ -93,7 +105,7 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats, *, ascend: bool =
     tp, kept = s["tensor_parallel"], _kept(model, s) * on_device(model, s)
     wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
     return {
-        "weights": weights(model, s) * kept,
+        "weights": (weights(model, s) + _table(model, s)) * kept,
         "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * kept,
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
         "reserved": np.full_like(tp, PHYSICS["reserved_bytes" if ascend else "gpu_reserved_bytes"]),

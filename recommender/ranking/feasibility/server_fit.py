@@ -112,13 +112,7 @@ class ServerMemory:
             self.layout.devices, engine=question.engine, ascend=device.ascend,
         )  # fmt: skip
         parts = {name: float(part[0]) for name, part in held.items()}
-        model, table = question.model, question.model.vocabulary * question.model.hidden
-        # the cost model has the table of one end alone: the other is apart where a card counts more
-        apart = (
-            min(max(model.known_parameters - model.parameters, 0.0), table) if self.layout.pp == 1 else 0.0
-        )
-        more = 2 * apart / self.layout.tp + self.adapters
-        return {**parts, "weights": parts["weights"] + more}
+        return {**parts, "weights": parts["weights"] + self.adapters}
 
     def longest(self, most: int, room: float, **change: object) -> int:
         """The longest request in so many bytes, up to ``most`` in whole pages; 0 where there is none."""
