@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 from kg.errors import InputError
@@ -26,6 +27,28 @@ LEFT_TO_THE_PROGRAM = -1
 _COUNTED = frozenset({"degree", "batch"})
 _NUMBERS = frozenset({"degree", "part", "devices", "replicas", "length", "batch", "number"})
 _AT_LEAST_ONE = frozenset({"concurrency", "nodes", "devices"})
+
+
+_SO_MANY = re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>[^\W_].*)", re.IGNORECASE)
+_TIMES = re.compile(r"(?P<name>.*\w)(?:\s+x\s*|\s*[×*]\s*)(?P<count>\d{1,7})", re.IGNORECASE)
+"""Hardware with its count, before and behind: ``8xH100``, ``910B3 * 4``; an ``RTX 3090`` is one."""
+
+
+def with_own_count(question: Mapping[str, object]) -> Mapping[str, object]:
+    """A question whose hardware is named with its count, as ``8xH100``, with the two apart.
+
+    Raises:
+        InputError: It states another count besides.
+    """
+    named = question.get("hardware")
+    text = named.strip() if isinstance(named, str) else ""
+    found = _SO_MANY.fullmatch(text) or _TIMES.fullmatch(text)
+    if found is None:
+        return question
+    count = int(found["count"])
+    if question.get("count") not in {None, count}:
+        raise InputError(f"hardware: {text!r} is {count} devices, and the count is {question['count']}")
+    return {**question, "hardware": found["name"].strip(), "count": count}
 
 
 def device_count(stated: object) -> int | None:

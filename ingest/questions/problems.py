@@ -18,6 +18,7 @@ from ingest.questions.bounds import (
     check_sizes,
     check_traits,
     device_count,
+    with_own_count,
 )
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.releases import plain_release, release_of_image
@@ -78,7 +79,7 @@ def problem_from(
         InputError: Anything else that is wrong; all of it at once.
     """
     check_room(raw)
-    reader = _Reader(raw, names, operators)
+    reader = _Reader(with_own_count(raw), names, operators)
     problem = reader.problem()
     if reader.errors:
         first, *others = reader.errors

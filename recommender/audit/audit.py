@@ -97,6 +97,7 @@ def without_costs(
             for key, value in item.rewrites:
                 number = read_value(value, "int")
                 written = names if key == item.setting.key else {plain_key(key)}
+                written |= {name.rpartition(".")[2] for name in written}
                 raised |= dict.fromkeys(written, value if number is None else number)
                 said = statement({key: value}, case.program).facts.get("precision")
                 if (item.adds or said) and plain_key(key) not in map(plain_key, problem.current or {}):

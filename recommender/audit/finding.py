@@ -21,8 +21,8 @@ _TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OF
 NO_START = ("the program does not start", "程序无法启动")
 _PIECES = re.compile(r"(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_][\w.]*(?==))[ =](\S+)")
 LIKELY = ("by the memory model the program does not start", "按显存模型程序无法启动")
-_REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_]\w*(?==))[ =](\S+)")
-"""A flag with its value, or a variable."""
+_REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_][\w.]*(?==))[ =](\S+)")
+"""A flag with its value, a variable, or a key of a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 USUAL_LENGTH = 4096
 """Tokens of a training sequence where none are stated: what most recipes of data/recipes train with."""
+ADMITTED = "the most that the launch admits"
+"""Load of a launch that admits fewer requests at once than fit."""
 LENGTHS = {"input_len": "prompts", "output_len": "answers"}
 
 
@@ -120,7 +122,10 @@ def assumed_by_price(
     if isinstance(batch, int | float):
         copies = float(engines) if isinstance(engines, int | float) else 1.0
         if "concurrency" in stated and load and batch * copies < load:
-            words = f"{batch * copies:,.0f} of {load:,.0f} requests at once, as many as fit: the others wait"
+            why = "the launch admits" if best == ADMITTED else "fit"
+            words = (
+                f"{batch * copies:,.0f} of {load:,.0f} requests at once, as many as {why}: the others wait"
+            )
             yield _assumed("traits.running", round(batch * copies), words, "--trait concurrency=N")
         elif not any(name in stated for name in ("concurrency", "batch")):
             yield _load(float(batch), copies, load, best)

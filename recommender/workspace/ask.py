@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ingest.questions.bounds import device_count, with_own_count
+from ingest.questions.launches.launch_facts import is_told
 from ingest.questions.problems import problem_from, resolved_problem
 from kg.errors import AmbiguousEntityError, InfeasibleError, InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import WorkloadKind
@@ -72,8 +74,19 @@ class AskDesk(Desk):
         return problem, (*notes, self.age_note) if self.age_note else notes
 
     def on_this_machine(self, raw: Mapping[str, object]) -> tuple[Mapping[str, object], Resolver]:
-        """A question about what it is asked on, with that by name; other questions as they are."""
+        """A question about what it is asked on, with that by name; other questions as they are.
+
+        A script's own word for its devices (a type of a cluster's scheduler) that names none is left out.
+        """
+        raw = with_own_count(raw)
         name = str(raw.get("hardware") or "")
+        if name and not is_told(raw, "hardware"):
+            try:
+                self.names.hardware(name, device_count(raw.get("count")))
+            except AmbiguousEntityError:
+                return raw, self.names
+            except UnknownEntityError:
+                return {key: value for key, value in raw.items() if key != "hardware"}, self.names
         if not name.startswith("this "):
             return raw, self.names
         from recommender.measuring.environment import capture, this_machine
@@ -120,7 +133,6 @@ class AskDesk(Desk):
         Raises:
             UnknownEntityError: A default names no hardware, or no framework.
         """
-        from ingest.questions.bounds import device_count
         from ingest.questions.defaults import with_defaults
         from kg.nouns.framework import Framework
         from kg.triples.serialisation import all_of

@@ -6,10 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ingest.questions.bounds import device_count
+from ingest.questions.launches.launch_facts import is_told
 from ingest.questions.launches.running import RunningSetting
 from ingest.questions.launches.serving import NOT_TUNED
-from kg.errors import InfeasibleError, InputError, NoEvidenceError
-from kg.nouns.audit import FindingKind
+from kg.errors import AmbiguousEntityError, InfeasibleError, InputError, NoEvidenceError
+from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import show
@@ -60,7 +62,11 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
         and (plain_key(item.key) != "dtype" or item.value == answer.problem.workload.precision)
     ]
     start = replace(start, settings=(*start.settings, *kept))
-    found = {plain_key(item.setting.key) for item in answer.findings if item.kind is FindingKind.LIMIT}
+    found = {
+        plain_key(item.setting.key)
+        for item in answer.findings
+        if item.kind is FindingKind.LIMIT and item.level is not FindingLevel.NOTE  # which no answer shows
+    }
     changes = [
         one
         for one in answer.plan.changes
@@ -207,10 +213,16 @@ class LaunchDesk(Desk):
         """The audit of a launch."""
         raw, names = self.ask.on_this_machine(raw)
         hardware = raw.get("hardware")
+        try:
+            if hardware:
+                names.hardware(str(hardware), device_count(raw.get("count")))
+        except AmbiguousEntityError:
+            if is_told(raw, "hardware"):
+                raise
+            hardware = None  # a script's own word for them says too little
         if not hardware:
             case, findings = self._judged(None, running, raw=raw, rules=rules)
             return Audit(case=case, findings=findings)
-        names.hardware(str(hardware))
         try:
             problem, notes = self.ask.problem(raw)
         except InputError as fault:

@@ -206,7 +206,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
         found, notes = _started(commands(text), Script(commands=(), notes=()), place, with_files, form)
         if found:
             return found, notes
-    nodes, each = batch_job(text)
+    nodes, each, device = batch_job(text)
     given = {
         "SLURM_NNODES": nodes,
         "SLURM_JOB_NUM_NODES": nodes,
@@ -216,13 +216,15 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
     script = read_script(text, {name: str(value) for name, value in given.items() if value})
     found, notes = _started(script.commands, script, place, beside, LaunchForm.SCRIPT)
     if nodes and each:
-        found = [replace(one, facts=_on_job(one, nodes, each)) for one in found]
+        found = [replace(one, facts=_on_job(one, nodes, each, device)) for one in found]
     return found, notes
 
 
-def _on_job(launch: Launch, nodes: int, each: int) -> LaunchFacts:
+def _on_job(launch: Launch, nodes: int, each: int, device: str) -> LaunchFacts:
     """The facts of a launch on a job: a trainer has all its devices, where it does not itself state them."""
     facts, started = launch.facts, launch.started
+    if device:
+        facts = replace(facts, question={"hardware": device, **facts.question})
     if started.signs.reader != "server" and not started.devices("all"):
         count = (started.devices("each") or each) * (started.devices("nodes") or nodes)
         facts = replace(facts, question={**facts.question, "count": count})

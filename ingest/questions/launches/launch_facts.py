@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ingest.questions.bounds import with_own_count
 from kg.atomic_files import read_start
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
@@ -53,7 +54,7 @@ def merge_facts(parts: Iterable[LaunchFacts], onto: Mapping[str, object] | None 
     notes = [str(note) for note in before_notes] if isinstance(before_notes, list) else []
     origins = {**before_origins} if isinstance(before_origins, dict) else {}
     for part in parts:
-        for name, value in part.question.items():
+        for name, value in with_own_count(part.question).items():
             before = question.get(name)
             both = name in TABLES and isinstance(before, dict) and isinstance(value, dict)
             question[name] = {**before, **value} if both else value  # type: ignore[dict-item]
@@ -74,6 +75,12 @@ def merge_facts(parts: Iterable[LaunchFacts], onto: Mapping[str, object] | None 
     if origins:
         question["origins"] = origins
     return question
+
+
+def is_told(question: Mapping[str, object], name: str) -> bool:
+    """True unless a fact of a merged question is from a script alone."""
+    origins = question.get("origins")
+    return not isinstance(origins, dict) or origins.get(name) != FactOrigin.SCRIPT
 
 
 def facts_of(name: str, value: object) -> dict[str, object]:

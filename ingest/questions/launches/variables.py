@@ -89,8 +89,8 @@ def reaching(words: Sequence[str], names: Sequence[str], environment: Mapping[st
     return found
 
 
-def batch_job(text: str) -> tuple[int, int]:
-    """Nodes, and devices of each, that ``#SBATCH`` lines ask for; 0 where they do not say."""
+def batch_job(text: str) -> tuple[int, int, str]:
+    """Nodes, devices of each, and their type, that ``#SBATCH`` lines ask for; 0 or empty where unsaid."""
     given = {name: value or "" for name, value in _BATCH.findall(text)}
 
     def number(names: Iterable[str]) -> int:
@@ -100,4 +100,9 @@ def batch_job(text: str) -> tuple[int, int]:
 
     each, whole = number(_BATCH_EACH), number(_BATCH_ALL)
     nodes = number(_BATCH_NODES) or int(bool(each or whole))
-    return nodes, each or (whole // nodes if nodes else 0)
+    said = (
+        given[name].removeprefix("gpu:").rpartition(":")[0]
+        for name in (*_BATCH_EACH, *_BATCH_ALL)
+        if name in given
+    )
+    return nodes, each or (whole // nodes if nodes else 0), next(filter(None, said), "")

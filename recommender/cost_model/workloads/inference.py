@@ -115,7 +115,7 @@ def inference_step(
     power = power_w(device, active=(split["compute"] + split["memory"]) / time, cube_use=use)
     throughput = devices * batch / time
     memory = served_memory_parts(model, s)
-    extra = {"cube_use": use, "batch_s": time}
+    extra = {"cube_use": use, "batch_s": time, "request_s": time}  # a request waits for its batch
     if power is not None:
         extra["energy_per_sample_j"] = power * devices / throughput
     return Steps(

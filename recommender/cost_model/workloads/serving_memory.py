@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-_SCALED = MappingProxyType(
-    {"int4": 4.16 / 8, "w4a16": 4.16 / 8, "w4a8": 4.16 / 8, "fp4": 4.25 / 8}
-)  # fmt: skip
-"""Bytes of a stored weight of few bits with its scales: 16 bits and a zero of 4 for 128 weights (AWQ and GPTQ,
-their default groups), 8 for 32 (OCP Microscaling Formats 1.0). Those of 8 bits have one a row or large block."""
+_SCALED = MappingProxyType({"int4": 4.16 / 8, "w4a16": 4.16 / 8, "w4a8": 4.16 / 8, "fp4": 4.25 / 8})
+"""Bytes of a stored weight of few bits with its scales: 16 bits and a zero of 4 for 128 weights (AWQ and
+GPTQ, their default groups), 8 for 32 (OCP Microscaling Formats 1.0). 8 bits have one a row or large block."""
 
 _WEIGHT_BYTES = np.array([_SCALED.get(name, ELEMENT_BYTES[name]) for name in CHOICES["precision"]])
 

@@ -134,7 +134,8 @@ def _admitting(problem: Problem, starts: Starts, version: str) -> Iterator[Chang
     if settings and log_gain >= LEAST_LOG_GAIN:
         why = Support(kind="modelled", says="as many as fit, within the limits; the launch admits fewer")
         title = "More requests at once"
-        yield _modelled(problem, title, tuple(settings), log_gain, version, why, "so many come at once")
+        asked = "" if starts.situation.at_once else "so many come at once"
+        yield _modelled(problem, title, tuple(settings), log_gain, version, why, asked)
 
 
 def _keeps_experts_whole(layout: ParallelLayout, starts: Starts) -> bool:

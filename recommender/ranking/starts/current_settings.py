@@ -58,11 +58,12 @@ def with_current(
     dialect = settings_of(program) if program in programs() else ()
     configured = next((one.file for one in dialect if one.place is SettingPlace.JSON), "")
     held = {plain_key(spelling_in(program, name)): (name, value) for name, value in current.items()}
+    places = {plain_key(situation.script_key(name)): plain for plain, (name, _) in held.items()}
     found = []
     for item in settings:
         plain = plain_key(item.key)
         short = plain.rpartition(".")[2] if item.where is SettingPlace.JSON else plain
-        names = {plain_key(spelling_in(program, item.key)), short} & set(held)
+        names = {plain_key(spelling_in(program, item.key)), short, places.get(plain, short)} & set(held)
         if names:
             _, value = held.pop(names.pop())
             found.append(replace(item, value=value, origin=Origin.CURRENT, source="", agreement=None))

@@ -170,7 +170,9 @@ def _of_load(query: LayoutQuestion, options: list[PricedStep]) -> list[PricedSte
 def roomier(query: LayoutQuestion, option: PricedStep) -> PricedStep | None:
     """A layout with more requests at once than the launch admits; None where that is no better."""
     most = query.most_of(option.layout.dp)
-    if not most or query.is_load_told or option.settings.get("batch") != most:
+    if not most or option.settings.get("batch") != most:
+        return None
+    if query.is_load_told and (query.concurrency or 0.0) <= most * option.layout.dp:
         return None
     free = replace(query, most_of_engine=None, degrees=option.layout.degrees())
     best = next((one for one in layout_options(free) if one.layout == option.layout), None)

@@ -12,7 +12,7 @@ from kg.nouns.layout import ParallelLayout
 from kg.nouns.recipe import Authority
 from kg.terms.purposes import plain_key
 from recommender.applicability.question_facts import table_bytes
-from recommender.cost_model.assumed import assumed_by_price
+from recommender.cost_model.assumed import ADMITTED, assumed_by_price
 from recommender.cost_model.layout_domain import fullest
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.settings.engine_defaults import trainers
@@ -149,7 +149,7 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
     drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
     is_limited = any(limit.metric in LIMITED for limit in situation.problem.limits)
     best = "keeps the limits" if is_limited and not chosen.option.beyond_limits else "fits"
-    best = "the most that the launch admits" if draft.roomier is not None else f"the best that {best}"
+    best = ADMITTED if draft.roomier is not None else f"the best that {best}"
     is_open = draft.query is not None and draft.query.is_load_open
     if is_open and chosen.option.results.get("tpot_s", math.inf) <= USUAL_TPOT_S:
         best = f"the best within {USUAL_TPOT_S * 1e3:.0f} ms a token"

@@ -10,6 +10,7 @@ from ingest.questions.bounds import (
     check_traits,
     device_count,
     number_of,
+    with_own_count,
 )
 from kg.errors import InputError
 from kg.nouns.values import Value
@@ -117,3 +118,23 @@ def test_numbers_are_read_from_text_too() -> None:
     assert number_of(True) is None
     assert number_of("many") is None
     assert number_of([8]) is None
+
+
+@pytest.mark.parametrize(
+    ("named", "device", "count"),
+    [
+        ("8xH100", "H100", 8), ("4 x 910B3", "910B3", 4), ("2*Ascend 910B", "Ascend 910B", 2),
+        ("910B3 x 4", "910B3", 4), ("H100-SXM*8", "H100-SXM", 8), ("16×B200", "B200", 16),
+        ("RTX 3090", "RTX 3090", None), ("mi300x", "mi300x", None), ("8x", "8x", None),
+    ],
+)  # fmt: skip
+def test_hardware_that_is_named_with_its_count(named: str, device: str, count: int | None) -> None:
+    told = with_own_count({"hardware": named, "model": "a"})
+    assert (told["hardware"], told.get("count")) == (device, count)
+    assert with_own_count(told) == told
+
+
+def test_two_counts_of_hardware_contradict_each_other() -> None:
+    assert with_own_count({"hardware": "4xH100", "count": 4})["count"] == 4
+    with pytest.raises(InputError, match="'4xH100' is 4 devices, and the count is 2"):
+        with_own_count({"hardware": "4xH100", "count": 2})

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.launch_facts import merge_facts
+from ingest.questions.launches.running import running_settings
 from recommender.answers.answer import Answer
 from recommender.workspace.workspace import Workspace
 
@@ -61,3 +64,15 @@ def test_a_limit_on_memory_is_checked_where_everything_is_told(shipped: Workspac
     assert [limit.metric for limit in told.unchecked] == ["accuracy_loss"]
     planned = ask(shipped, 2, count=8, limits=["peak_memory<=60GB"])  # held against the layouts of the start
     assert planned.unchecked == ()
+
+
+@pytest.mark.parametrize(("type_", "found"), [("h100-sxm", "h100-sxm"), ("bigmem", None), ("a100", "a100")])
+def test_the_type_of_a_job_is_its_hardware_where_it_names_some(
+    shipped: Workspace, type_: str, found: str | None
+) -> None:
+    """Sites choose those names; one that fits several devices asks which."""
+    text = f"#SBATCH --gres=gpu:{type_}:8\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2\n"
+    asked, _ = shipped.ask.on_this_machine(merge_facts([read_launch(text, "job.sh")]))
+    assert asked.get("hardware") == found
+    judged = shipped.launches.check(asked, running_settings(text))
+    assert judged.place == ("h100-sxm" if found == "h100-sxm" else "")

@@ -90,3 +90,43 @@ def test_a_launch_is_judged_as_that_of_its_own_program(shipped: Workspace) -> No
     text = "distributed_type: MULTI_GPU\nmixed_precision: bf16\nnum_processes: 8\n"
     asked = {**read_launch(text, "a.yaml").question, "hardware": "h100-sxm", "model": "llama-3.1-8b"}
     assert shipped.launches.check(asked, running_settings(text)).case.program == "accelerate"
+
+
+def test_a_launch_that_admits_less_than_comes_is_told_so(shipped: Workspace) -> None:
+    text = "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --max-num-seqs 40\n"
+    problem, notes = shipped.problem({**read_launch(text, "serve.sh").question, **QUESTION})
+    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    assert answer.plan is not None
+    said = [one.words for one in answer.assumed]
+    assert "40 of 64 requests at once, as many as the launch admits: the others wait" in said, said
+    [more] = [one for one in answer.plan.changes if one.title == "More requests at once"]
+    assert dict(more.configuration) == {"max_num_seqs": 64}
+    assert not more.provided
+
+
+def test_a_start_writes_what_starts_for_what_does_not(shipped: Workspace) -> None:
+    text = """{"ServerConfig": {"port": 1025}, "BackendConfig": {"npuDeviceIds": [[0, 1]], "ModelDeployConfig":
+      {"maxSeqLen": 8192, "maxInputTokenLen": 4096, "ModelConfig": [{"modelName": "qwen3-8b",
+      "modelWeightPath": "/data/Qwen3-8B", "worldSize": 2}]}, "ScheduleConfig":
+      {"maxPrefillBatchSize": 50, "maxPrefillTokens": 8192, "maxBatchSize": 32}}}"""
+    problem, notes = shipped.problem(
+        {**read_launch(text, "config.json").question, "hardware": "ascend-910b3"}
+    )
+    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    assert answer.plan is not None
+    written = {item.key.rpartition(".")[2]: item.value for item in answer.plan.start.settings}
+    assert (written["maxPrefillBatchSize"], written["maxBatchSize"]) == (32, 32)
+
+
+@pytest.mark.parametrize(
+    ("weights", "is_written"), [("nvidia/DeepSeek-R1-FP4", False), ("deepseek-ai/DeepSeek-R1", True)]
+)
+def test_kernels_of_another_number_format_are_not_written(
+    shipped: Workspace, weights: str, *, is_written: bool
+) -> None:
+    text = f"trtllm-serve {weights} --tp_size 8 --ep_size 8"
+    problem, notes = shipped.problem({**read_launch(text, "serve.sh").question, "hardware": "b200"})
+    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    assert answer.plan is not None
+    backends = [item.value for item in answer.plan.start.settings if item.key == "moe_config.backend"]
+    assert ("DEEPGEMM" in backends) == is_written

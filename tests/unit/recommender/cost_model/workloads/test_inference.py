@@ -60,3 +60,9 @@ def test_a_network_is_not_split() -> None:
     every = serve({"batch": 8}, name="resnet-50")
     one = estimate(model=model("resnet-50"), machine=ONE, phase="serving", settings=[{"batch": 8}])
     assert np.isclose(every.throughput[0], 8 * one.throughput[0])
+
+
+def test_a_request_of_an_encoder_takes_as_long_as_its_batch() -> None:
+    steps = serve({"batch": 1, "input_len": 512}, {"batch": 64, "input_len": 512}, name="bert-large")
+    assert list(steps.extra["request_s"]) == list(steps.time_s)
+    assert steps.extra["request_s"][1] > 10 * steps.extra["request_s"][0]

@@ -125,7 +125,7 @@ def test_experts_that_all_recipes_of_the_model_spread_are_kept_spread(shipped: W
 
 def test_a_layout_that_pays_only_with_a_change_comes_with_it(shipped: Workspace) -> None:
     """Engines that wait for each other's prefills lose what they win where those are balanced."""
-    told = {**QUESTION, "model": "deepseek-v3", "hardware": "ascend-910c", "count": 16}
+    told = {**QUESTION, "model": "deepseek-r1", "hardware": "ascend-910c", "count": 24}
     found = plan_of(shipped, told, 10)
     plan, starts = found.plan, found.starts
     titles = [one.title for one in plan.changes]
