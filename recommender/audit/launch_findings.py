@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kg.terms.dialects import Statement
     from recommender.audit.case import AuditCase
 
+FEW_REQUESTS = "few-requests"
+"""Rule of a launch that admits a few requests and is not told that only these come."""
 A_FEW = 5
 """Requests at once below which the reading of the weights is hardly shared: a decode step takes about as long
 for one as for dozens (vLLM, "Optimization and tuning")."""
@@ -147,7 +149,7 @@ def _limits(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
         elif fact == "batch" and limit * copies < A_FEW and load is None and not is_prefill:
             yield _finding(
                 setting,
-                "few-requests",
+                FEW_REQUESTS,
                 (
                     f"requests that run at once: at most {limit * copies}",
                     f"同时运行的请求不超过 {limit * copies} 个",

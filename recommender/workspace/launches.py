@@ -20,8 +20,9 @@ from kg.terms.purposes import plain_key
 from recommender.audit.audit import Audit, all_rules, without_costs
 from recommender.audit.case import audit_case
 from recommender.audit.judge import judge_settings
+from recommender.audit.launch_findings import FEW_REQUESTS
 from recommender.audit.pricing import is_of_room, judged_by_memory, priced_findings
-from recommender.audit.room_findings import room_findings
+from recommender.audit.room_findings import NO_ROOM, room_findings
 from recommender.measuring.masking import is_secret
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.workspace.ask import AskDesk
@@ -282,7 +283,10 @@ class LaunchDesk(Desk):
         question = self._priced(problem)
         room = tuple(room_findings(case, question))
         settled = {item.setting for item in room}
-        findings = tuple(item for item in findings if item.setting not in settled)
+        needless = (
+            FEW_REQUESTS if any(item.rule == NO_ROOM for item in room) else ""
+        )  # fewer fit than it admits
+        findings = tuple(item for item in findings if item.setting not in settled and item.rule != needless)
         found = (*room, *judged_by_memory(findings, case, question))
         return case, tuple(sorted(found, key=lambda item: item.order))
 

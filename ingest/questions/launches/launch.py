@@ -33,7 +33,13 @@ from ingest.questions.launches.program import (
 )
 from ingest.questions.launches.script import Script, ShellCommand
 from ingest.questions.launches.shell import read_script
-from ingest.questions.launches.variables import batch_job, reaching, settings_among, visible_devices
+from ingest.questions.launches.variables import (
+    batch_job,
+    named_device,
+    reaching,
+    settings_among,
+    visible_devices,
+)
 from ingest.questions.releases import release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
@@ -349,6 +355,8 @@ def _facts(
         facts = trainers.read_trainer(started, given, environment)
     notes = tuple(note for note in facts.notes if note.removeprefix(f"{NOT_READ} ") not in read)
     facts = replace(facts, notes=(*notes, *_undivided(facts.question, signs.id)))
+    if device := named_device(variables):
+        facts = replace(facts, question={**facts.question, "hardware": device})
     if visible is None or "count" in facts.question:
         return facts
     return replace(facts, question={**facts.question, "count": visible})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ingest.questions.launches.script import UNKNOWN, ShellCommand
 from ingest.questions.launches.shell import read_script
-from ingest.questions.launches.variables import COMPOSED
+from ingest.questions.launches.variables import COMPOSED, DEVICE_LABELS
 from kg.nouns.values import parse_json
 
 if TYPE_CHECKING:
@@ -149,13 +149,18 @@ def _containers(node: YamlNode, variables: Mapping[str, str], depth: int) -> Ite
         if key in {"containers", "initContainers"} and value.items is not None:
             for item in value.items:
                 if item.pairs is not None:
-                    yield _container(item, None, "command", "args", "env")
+                    yield _container(item, None, "command", "args", "env", pairs.get("nodeSelector"))
         else:
             yield from _containers(value, variables, depth + 1)
 
 
 def _container(
-    node: YamlNode, given: Mapping[str, str] | None, entry: str, command: str, variables: str
+    node: YamlNode,
+    given: Mapping[str, str] | None,
+    entry: str,
+    command: str,
+    variables: str,
+    selector: YamlNode | None = None,
 ) -> Container:
     pairs = node.keys()
     environment = {name: text for name, text, _ in variables_of(pairs.get(variables))}
@@ -170,6 +175,8 @@ def _container(
         return environment.get(match[1], f"{UNKNOWN}{match[0]}{UNKNOWN}")
 
     devices = dict(_devices(pairs))
+    labels = selector.keys() if selector is not None else {}
+    devices |= {name: value.plain_text for name, value in labels.items() if name in DEVICE_LABELS}
     is_shell = "-c" in words
     return Container(
         command=ShellCommand(

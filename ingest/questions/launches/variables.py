@@ -31,6 +31,9 @@ COMPOSED = "reservations/gpu"
 """Name of the devices that a service of compose reserves."""
 _RESOURCE = re.compile(r"/(gpu|tpu|npu|gaudi|ascend[\w-]*)$", re.IGNORECASE)
 """End of the names of devices among the resources of Kubernetes, by its plugins of devices."""
+DEVICE_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")
+"""Labels by which a node of Kubernetes names its devices: https://github.com/NVIDIA/k8s-device-plugin (GPU
+Feature Discovery), https://instinct.docs.amd.com/projects/gpu-operator (node labeller), and GKE's own."""
 _BATCH = re.compile(r"^#SBATCH\s+(--[\w-]+|-[A-Za-z])(?:[= ]\s*)?(\S+)?", re.MULTILINE)
 _BATCH_NODES, _BATCH_EACH = ("-N", "--nodes"), ("--gpus-per-node", "--gres", "--gpus-per-task")
 _BATCH_ALL = ("--gpus", "-G")
@@ -64,6 +67,11 @@ def visible_devices(environment: Mapping[str, str]) -> int | None:
             return devices.count(",") + 1
     given = (value for name, value in environment.items() if _RESOURCE.search(name) and value.isdecimal())
     return next((int(value) for value in given if len(value) < _DIGITS), None)
+
+
+def named_device(environment: Mapping[str, str]) -> str:
+    """The device that the node of a container is selected by; empty where none is."""
+    return next((environment[name] for name in DEVICE_LABELS if name in environment), "")
 
 
 def reaching(words: Sequence[str], names: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:

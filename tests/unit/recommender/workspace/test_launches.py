@@ -7,6 +7,8 @@ import pytest
 
 from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.running import running_settings
+from recommender.audit.launch_findings import FEW_REQUESTS
+from recommender.audit.room_findings import NO_ROOM
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import with_cases
 
@@ -130,3 +132,13 @@ def test_kernels_of_another_number_format_are_not_written(
     assert answer.plan is not None
     backends = [item.value for item in answer.plan.start.settings if item.key == "moe_config.backend"]
     assert ("DEEPGEMM" in backends) == is_written
+
+
+def test_a_launch_that_does_not_fit_is_not_told_to_admit_more(shipped: Workspace) -> None:
+    found = {}
+    for length in (4096, 32768):
+        text = f"llama-server -m Qwen2.5-32B-Instruct-Q4_K_M.gguf -ngl 99 -c {length} --parallel 2\n"
+        asked = {**read_launch(text, "serve.sh").question, "hardware": "geforce-rtx-4090"}
+        audit = shipped.launches.check(asked, running_settings(text))
+        found[length] = {item.rule for item in audit.findings} & {FEW_REQUESTS, NO_ROOM}
+    assert found == {4096: {FEW_REQUESTS}, 32768: {NO_ROOM}}

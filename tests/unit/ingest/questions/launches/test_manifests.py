@@ -186,3 +186,15 @@ services:
 def test_a_container_shows_the_devices_that_it_is_given(text: str, given: dict[str, str]) -> None:
     [command] = manifest_commands(text)
     assert command.environment == given
+
+
+@pytest.mark.parametrize("label", ["nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "disk"])
+def test_the_node_of_a_container_names_its_devices(label: str) -> None:
+    text = (
+        "apiVersion: v1\nkind: Pod\nspec:\n"
+        f"  nodeSelector: {{{label}: NVIDIA-L40S}}\n"
+        "  containers:\n  - name: a\n    image: vllm/vllm-openai:v0.10.2\n    args: [--model, Qwen/Qwen3-14B]\n"
+    )
+    assert read_launch(text, "pod.yaml").question.get("hardware") == (
+        None if label == "disk" else "NVIDIA-L40S"
+    )
