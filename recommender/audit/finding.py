@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
 NO_START = ("the program does not start", "程序无法启动")
-_PIECES = re.compile(r"(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_][\w.]*(?==))[ =](\S+)")
+_PIECES = re.compile(r"(?<!\S)(-{1,2}[A-Za-z][\w.-]*+(?= )|[A-Za-z_][\w.]*+(?==))[ =](\S+)")
 LIKELY = ("by the memory model the program does not start", "按显存模型程序无法启动")
 _REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_][\w.]*(?==))[ =](\S+)")
 """A flag with its value, a variable, or a key of a file."""
