@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import TuningError
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.settings.plans import CHOICES, TRAINING
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 
@@ -82,7 +83,7 @@ def main() -> None:
             )
             model = replace(model, layers=layers, experts=experts)
             parts = memory_bytes(model, "training", [settings], int(row["devices"]),
-                                 ascend="Ascend" in row["source"])  # fmt: skip
+                                 reserved=PHYSICS["reserved_bytes" if "Ascend" in row["source"] else "gpu_reserved_bytes"])  # fmt: skip
         except (NotExpressibleError, TuningError, ValueError) as refused:
             missing[str(refused)] += 1
             continue

@@ -155,6 +155,12 @@ class Device:
         return self.number("memory_bandwidth_bytes_per_s")
 
     @property
+    def reserved_bytes(self) -> float:
+        """Memory that the driver and a program's start hold: measured where known."""
+        usual = PHYSICS["reserved_bytes" if self.ascend else "gpu_reserved_bytes"]
+        return self.get("reserved_memory_bytes") or usual
+
+    @property
     def memory_capacity(self) -> float:
         """``memory_bytes``; NaN where it is not known."""
         return self.memory_bytes if self.get("memory_bytes") else float("nan")

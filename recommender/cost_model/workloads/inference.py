@@ -114,7 +114,7 @@ def inference_step(
     use = flops / time / peak
     power = power_w(device, active=(split["compute"] + split["memory"]) / time, cube_use=use)
     throughput = devices * batch / time
-    memory = served_memory_parts(model, s)
+    memory = served_memory_parts(model, s, device.reserved_bytes)
     extra = {"cube_use": use, "batch_s": time, "request_s": time}  # a request waits for its batch
     if power is not None:
         extra["energy_per_sample_j"] = power * devices / throughput

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import Columns, columns
 from recommender.cost_model.workloads import (
@@ -44,7 +45,7 @@ def memory_bytes(
     devices: int,
     *,
     engine: str = "",
-    ascend: bool = True,
+    reserved: float = PHYSICS["reserved_bytes"],
 ) -> dict[str, Floats]:
     """Bytes of each part on the fullest device, each of shape (len(settings),).
 
@@ -54,7 +55,7 @@ def memory_bytes(
         settings: One mapping per configuration; names as in ``recommender.cost_model.settings.plans``.
         devices: Devices of the job.
         engine: What runs it; empty if not stated.
-        ascend: Whether the devices are Ascend's.
+        reserved: Bytes of a device that its driver and program hold besides.
 
     Raises:
         InputError: A layout that cannot be (the message names the rule), an unknown setting, or a
@@ -65,7 +66,7 @@ def memory_bytes(
     s = complete_columns(
         model, phase, columns(settings, engine_defaults(phase, engine, "", settings)), devices
     )
-    return parts_of(model, phase, s, ascend=ascend)
+    return parts_of(model, phase, s, reserved=reserved)
 
 
 def not_modelled(model: ModelSizes) -> str:
@@ -102,12 +103,14 @@ def complete_columns(model: ModelSizes, phase: str, settings: Columns, devices: 
     return serving.complete_columns(model, settings, counts)
 
 
-def parts_of(model: ModelSizes, phase: str, s: Columns, *, ascend: bool = True) -> dict[str, Floats]:
+def parts_of(
+    model: ModelSizes, phase: str, s: Columns, *, reserved: float = PHYSICS["reserved_bytes"]
+) -> dict[str, Floats]:
     """Bytes of each part on the fullest device, each of shape (n,), of checked columns."""
     if phase == "training" and not model.layers:
-        return networks.trained_memory_parts(model, s)
+        return networks.trained_memory_parts(model, s, reserved)
     if phase != "training" and inference.feeds_forward(model, phase):
-        return networks.served_memory_parts(model, s)
+        return networks.served_memory_parts(model, s, reserved)
     if phase == "training":
-        return training_memory.memory_parts(model, s, layouts.pass_tokens(s), ascend=ascend)
-    return serving_memory.memory_parts(model, s, s["batch"], ascend=ascend)
+        return training_memory.memory_parts(model, s, layouts.pass_tokens(s), reserved=reserved)
+    return serving_memory.memory_parts(model, s, s["batch"], reserved=reserved)

@@ -34,7 +34,7 @@ def written_elements(model: ModelSizes) -> float:
     return sum(layer.activation for layer in layers) if layers else model.activations
 
 
-def trained_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
+def trained_memory_parts(model: ModelSizes, s: Columns, reserved: float) -> dict[str, Floats]:
     """Bytes on a device in training; without activations where nothing says what the layers write."""
     owned = np.full_like(s["micro_batch"], model.known_parameters)
     states = PHYSICS["master_bytes"] + PHYSICS["state_bytes.adam"]
@@ -47,10 +47,10 @@ def trained_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
         parts["activations"] = (
             s["micro_batch"] * elements * PHYSICS["kept_outputs"] * np.maximum(_element_bytes(s), 2.0)
         )
-    return {**parts, "reserved": np.full_like(owned, PHYSICS["reserved_bytes"])}
+    return {**parts, "reserved": np.full_like(owned, reserved)}
 
 
-def served_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
+def served_memory_parts(model: ModelSizes, s: Columns, reserved: float) -> dict[str, Floats]:
     """Bytes on a device that answers: the largest output and its input, or all if only their sum is known."""
     layers, batch = operator_list(model.id), s["batch"]
     parameters = model.parameters or sum(layer.parameters for layer in layers)
@@ -62,7 +62,7 @@ def served_memory_parts(model: ModelSizes, s: Columns) -> dict[str, Floats]:
         parts["activations"] = batch * 4.0 * max(layer.activation / layer.repeats for layer in layers)
     elif model.activations:
         parts["activations"] = batch * 2.0 * model.activations
-    return {**parts, "reserved": np.full_like(batch, PHYSICS["reserved_bytes"])}
+    return {**parts, "reserved": np.full_like(batch, reserved)}
 
 
 def checked_capacity(device: Device, parts: Mapping[str, Floats]) -> float:

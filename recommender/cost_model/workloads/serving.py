@@ -175,7 +175,7 @@ def serving_step(
         transfer_s=transfer_s,
         base_s=once / 1e6 * factor,
     )
-    parts = memory_parts(model, s, batch, ascend=device.ascend)
+    parts = memory_parts(model, s, batch, reserved=device.reserved_bytes)
     s["cache_tokens"] = _cache_tokens(device, s, parts)
     output, flow = serving_flow(s, plan, times, in_step)
     power, energy = _power(device, model, s, split_us, step_s, work, devices)

@@ -86,7 +86,9 @@ def _table(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     return np.asarray(2.0 * (model.embeddings - 1) * model.vocabulary * model.hidden / s["tensor_parallel"])
 
 
-def memory_parts(model: ModelSizes, s: Columns, batch: Floats, *, ascend: bool = True) -> dict[str, Floats]:
+def memory_parts(
+    model: ModelSizes, s: Columns, batch: Floats, *, reserved: float = PHYSICS["reserved_bytes"]
+) -> dict[str, Floats]:
     """Bytes on the fullest device: weights, cache, activations and the runtime.
 
     Sequences are of every age at once: one is taken to be full, the others half answered, as many engines
@@ -106,5 +108,5 @@ def memory_parts(model: ModelSizes, s: Columns, batch: Floats, *, ascend: bool =
         "weights": (weights(model, s) + _table(model, s)) * kept,
         "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * kept,
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
-        "reserved": np.full_like(tp, PHYSICS["reserved_bytes" if ascend else "gpu_reserved_bytes"]),
+        "reserved": np.full_like(tp, reserved),
     }

@@ -139,7 +139,7 @@ def training_step(
     split["communication_exposed"] = split["communication_exposed"] + PHYSICS["overlap_tax"] * behind
     hidden = behind + count * swap_hidden
     flops = count * (1 + back + frozen) * (layers * work.flops + head_flops / np.maximum(pp, 1))
-    memory = memory_parts(model, s, tokens, ascend=device.ascend)
+    memory = memory_parts(model, s, tokens, reserved=device.reserved_bytes)
     work_done = s["global_batch"] * length * read
     return _finish(device, s, split, hidden, devices, flops, memory, "tokens", work_done, factor=factor)
 
@@ -343,7 +343,7 @@ def _by_layers(
         "communication_exposed": wire + PHYSICS["overlap_tax"] * hidden, "scheduling": np.zeros_like(wire),
         "synchronisation": np.zeros_like(wire), "bubble": np.zeros_like(wire), "host": host,
     }  # fmt: skip
-    memory = trained_memory_parts(model, s)
+    memory = trained_memory_parts(model, s, device.reserved_bytes)
     return _finish(
         device, s, split, hidden, devices, flops, memory, "samples", s["global_batch"], factor=factor
     )

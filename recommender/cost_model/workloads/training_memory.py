@@ -110,7 +110,9 @@ def _inner_widths(model: ModelSizes) -> tuple[float, float]:
     return into * model.shared * model.expert_inner, routed
 
 
-def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool = True) -> dict[str, Floats]:
+def memory_parts(
+    model: ModelSizes, s: Columns, tokens: Floats, *, reserved: float = PHYSICS["reserved_bytes"]
+) -> dict[str, Floats]:
     """Bytes on the fullest device, the first stage of the pipeline."""
     zero, ranks = s["zero_stage"], s["data_parallel"] * s["context_parallel"]
     count = s["global_batch"] / (s["micro_batch"] * s["data_parallel"])
@@ -133,7 +135,7 @@ def memory_parts(model: ModelSizes, s: Columns, tokens: Floats, *, ascend: bool 
         "gradients": np.where(of_host | (of_optimizer & (zero >= 2)), 0.0, gradients),
         "optimizer": np.where(of_host | of_optimizer, 0.0, states),
         "activations": activations,
-        "reserved": np.full_like(tokens, PHYSICS["reserved_bytes" if ascend else "gpu_reserved_bytes"]),
+        "reserved": np.full_like(tokens, reserved),
     }
 
 

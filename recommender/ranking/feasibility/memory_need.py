@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.facts.physics import PHYSICS
 
 RULE = "weights, states, cache and activations fit the memory"
 LIMIT_RULE = "the limit on peak_memory is kept"
@@ -92,7 +93,7 @@ class MemoryNeed:
     skipped: str = ""
     _sizes: ModelSizes | None = None
     _capacity: float = 0.0
-    _is_ascend: bool = True
+    _reserved: float = PHYSICS["reserved_bytes"]
 
     def __post_init__(self) -> None:
         """Find out whether everything that is needed is known."""
@@ -110,7 +111,7 @@ class MemoryNeed:
         )
         try:
             device = facts.machine(1).device
-            self._capacity, self._is_ascend = device.memory_bytes, device.ascend
+            self._capacity, self._reserved = device.memory_bytes, device.reserved_bytes
             self._sizes = facts.model_sizes()
         except (MissingFactError, InputError) as missing:
             self.skipped = str(missing)
@@ -185,7 +186,7 @@ class MemoryNeed:
 
         assert self._sizes is not None  # noqa: S101  asked only then
         try:
-            parts = memory_bytes(self._sizes, phase, [settings], count, ascend=self._is_ascend)
+            parts = memory_bytes(self._sizes, phase, [settings], count, reserved=self._reserved)
         except (InputError, MissingFactError):
             return None  # a layout that the cost model does not know, which is another rule's matter
         return float(sum(part[0] for part in parts.values()))

@@ -109,7 +109,7 @@ class ServerMemory:
         held = memory_bytes(
             fullest(question.model, self.layout), "serving",
             [{**question.settings, **sizes, **one, **change}],
-            self.layout.devices, engine=question.engine, ascend=device.ascend,
+            self.layout.devices, engine=question.engine, reserved=device.reserved_bytes,
         )  # fmt: skip
         parts = {name: float(part[0]) for name, part in held.items()}
         return {**parts, "weights": parts["weights"] + self.adapters}

@@ -135,7 +135,7 @@ def _bytes_of(question: Question, change: Mapping[str, object], names: Sequence[
     try:
         parts = memory_bytes(
             question.model, "training", [question.configuration(change)], question.machine.count,
-            engine=question.engine, ascend=question.machine.device.ascend,
+            engine=question.engine, reserved=question.machine.device.reserved_bytes,
         )  # fmt: skip
     except InputError:
         return None

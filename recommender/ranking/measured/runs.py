@@ -265,7 +265,7 @@ def _that_fit(question: Question, cases: Sequence[TimedCase]) -> list[TimedCase]
         return list(cases)
     configurations = [settings for *_, settings in cases]
     device, count = question.machine.device, question.machine.count
-    held = memory_bytes(question.model, question.phase, configurations, count, ascend=device.ascend)
+    held = memory_bytes(question.model, question.phase, configurations, count, reserved=device.reserved_bytes)
     needed = np.asarray(sum(held.values()))
     holds = ~(needed > device.memory_capacity * USABLE_MEMORY)
     return [case for case, fits in zip(cases, holds.tolist(), strict=True) if fits]

@@ -255,7 +255,7 @@ def _priced(query: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
         try:
             held = memory_bytes(
                 model, question.phase, configurations, question.machine.count,
-                engine=question.engine, ascend=question.machine.device.ascend,
+                engine=question.engine, reserved=question.machine.device.reserved_bytes,
             )  # fmt: skip
             break
         except LayoutError as fault:

@@ -267,7 +267,7 @@ def _in_four_bit(one: WeighedRecipe, model: str, question: Question) -> bool:
     try:
         row = {**question.settings, **sizes, "precision": "int8", "batch": 1.0}
         device = question.machine.device
-        parts = memory_bytes(question.model, "serving", [row], recipe.devices, ascend=device.ascend)
+        parts = memory_bytes(question.model, "serving", [row], recipe.devices, reserved=device.reserved_bytes)
     except InputError:
         return False
     held = sum(float(part[0]) for part in parts.values())

@@ -119,7 +119,7 @@ def rollout_of(question: Question, option: PricedStep, now: Mapping[str, Value])
     if "seq_len" not in told:  # a network that writes no text has no rollouts
         return None
     parts = memory_bytes(
-        question.model, "training", [told], count, engine=question.engine, ascend=device.ascend
+        question.model, "training", [told], count, engine=question.engine, reserved=device.reserved_bytes
     )
     held = {name: float(part[0]) for name, part in parts.items()}
     if told.get("zero_stage") != 1:  # only Megatron's gradients have a buffer that stays

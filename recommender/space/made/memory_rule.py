@@ -92,9 +92,9 @@ class MemoryRule:
                 codes[open_[~fault.holds]] = 1
                 open_ = open_[fault.holds]
                 continue
-            ascend = self.question.machine.device.ascend
+            reserved = self.question.machine.device.reserved_bytes
             needed[open_] = sum(
-                parts_of(self.question.model, self.question.phase, whole, ascend=ascend).values()
+                parts_of(self.question.model, self.question.phase, whole, reserved=reserved).values()
             )
             break
         codes[(codes == 0) & ~self._computes(s)] = 2

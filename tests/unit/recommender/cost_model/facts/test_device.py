@@ -27,6 +27,8 @@ def test_memory_is_what_was_measured_and_never_more_than_there_is() -> None:
     assert math.isnan(without("memory_bytes").memory_capacity)
     gpu = Device("h20", {"memory_bytes": 1e11, "memory_type": "HBM3", "compute_units": 78})
     assert gpu.memory_bytes == pytest.approx(0.99e11)
+    assert without(reserved_memory_bytes=2e9).reserved_bytes == 2e9
+    assert gpu.reserved_bytes < without().reserved_bytes
     assert Device("l40s", {**gpu.facts, "memory_type": "GDDR6"}).memory_bytes == pytest.approx(0.94e11)
 
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.cost_models.training_memory import RESERVED
 from kg.errors import InputError
 from recommender.cost_model.facts.model import model_of
-from recommender.cost_model.facts.physics import physics_of
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 from recommender.cost_model.settings.plans import CHOICES
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 from tests.unit.recommender.cost_model.machines import model
@@ -19,7 +19,7 @@ PEAKS = Path(__file__).parents[5] / "benchmarks" / "cost_models" / "training_pea
 
 def parts(name: str = "llama-2-7b", devices: int = 8, **settings: object) -> dict[str, float]:
     said = {"seq_len": 4096, "micro_batch": 1, **settings}
-    found = memory_bytes(model(name), "training", [said], devices, ascend=False)
+    found = memory_bytes(model(name), "training", [said], devices, reserved=PHYSICS["gpu_reserved_bytes"])
     return {part: float(held[0]) for part, held in found.items()}
 
 
