@@ -18,7 +18,7 @@ from kg.triples.exchange import FORMATS, SUFFIXES, export_triples, format_named,
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
-from kg.triples.vocabulary import NAMESPACE, TG, XSD_ANY_URI, Shared
+from kg.triples.vocabulary import GRAPH, NAMESPACE, TG, VERSION, VERSION_INFO, XSD_ANY_URI, Shared
 
 BOOK = Source(title='A "book"\n\\ with a tab\t', note="第一页")
 PROBLEM = Problem(
@@ -184,3 +184,16 @@ def test_plain_texts_get_their_datatype_or_language() -> None:
     ):
         assert typed_text(triple) == today
         assert typed_text(today) == today
+
+
+def test_only_the_version_of_the_vocabulary_is_one() -> None:
+    """A number of another fact of the graph says nothing of it."""
+
+    def read(predicate: str, value: int) -> int:
+        line = f'<{GRAPH.value}> <{predicate}> "{value}" .\n'
+        return import_graph(OxigraphStore(), io.BytesIO(line.encode()), "nquads", batches=False)
+
+    assert read(VERSION_INFO.value, VERSION) == 0  # this graph has its own
+    assert read("http://www.w3.org/2000/01/rdf-schema#comment", VERSION + 1) == 0
+    with pytest.raises(InputError, match=f"written in version {VERSION + 1} of the vocabulary"):
+        read(VERSION_INFO.value, VERSION + 1)

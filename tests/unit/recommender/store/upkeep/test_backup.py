@@ -17,6 +17,7 @@ import pytest
 from kg.errors import InputError, WorkspaceError
 from kg.lock import WriterLock
 from recommender.cost_model.anchors import Anchors, shipped_anchors
+from recommender.experiment.journal import MARK
 from recommender.files import WorkspaceFiles
 from recommender.store.upkeep import backup, exchange
 from recommender.store.upkeep.backup import unpack_backup
@@ -48,6 +49,33 @@ def back_up(path: Path, file: Path) -> None:
 def filled(empty_path: Path) -> Path:
     ingest(empty_path, range(1, 6))
     return empty_path
+
+
+def test_a_backup_has_the_questions_and_takes_marks_before_the_logs_that_they_end(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that grows while it is copied then still has what its mark says."""
+    asked = WorkspaceFiles(filled).questions
+    with sqlite3.connect(asked) as file:
+        file.execute("CREATE TABLE kept (one)")
+    folder = filled / "experiments"
+    folder.mkdir()
+    for name in ("a.log", f"a{MARK}", f"z{MARK}"):
+        (folder / name).write_text("kept")
+    copied: list[str] = []
+    copy = shutil.copyfile
+
+    def noted(source: Path, target: Path) -> Path:
+        copied.append(Path(source).suffix)
+        return copy(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", noted)
+    back_up(filled, tmp_path / "file")
+    assert copied == sorted(copied, key=lambda suffix: suffix != MARK)
+    assert copied.count(MARK) == 2
+    UpkeepDesk.restore(tmp_path / "new", tmp_path / "file")
+    with sqlite3.connect(WorkspaceFiles(tmp_path / "new").questions) as file:
+        assert file.execute("SELECT name FROM sqlite_master WHERE name = 'kept'").fetchone() == ("kept",)
 
 
 def test_a_restored_workspace_is_the_one_of_the_backup(filled: Path, tmp_path: Path) -> None:
