@@ -79,7 +79,7 @@ def with_defaults(
         "framework": user.framework,
         "version": user.version,
     }
-    return workspace.ask.with_defaults(raw, defaults, str(user.path))
+    return workspace.ask.questions.with_defaults(raw, defaults, str(user.path))
 
 
 def server_of(context: typer.Context, server: str | None, hardware: str | None) -> str:

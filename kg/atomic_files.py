@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 import json
 import os
+import select
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISFIFO
 
 from kg.errors import InputError
 
@@ -42,14 +46,39 @@ def write_json(path: Path, content: Mapping[str, object]) -> None:
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n")
 
 
+_PATIENCE_S = 5.0
+"""How long a pipe may say nothing: a command that writes to it is started beside this one. A choice."""
+
+
 def read_start(path: Path, most_bytes: int) -> bytes:
     """The content of a file; of one larger than allowed, a byte more than that: a device has no end.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: It cannot be read, or is a pipe to which nobody writes.
     """
-    with path.open("rb") as stream:
-        return stream.read(most_bytes + 1)
+    with open(path, "rb", buffering=0, opener=_at_once) as stream:
+        if S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+            return _of_pipe(stream, most_bytes + 1, path)
+        os.set_blocking(stream.fileno(), True)
+        with io.BufferedReader(stream) as whole:
+            return whole.read(most_bytes + 1)
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe without a writer too."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _of_pipe(stream: io.FileIO, most_bytes: int, path: Path) -> bytes:
+    found = b""
+    while len(found) < most_bytes:
+        if not select.select([stream], [], [], _PATIENCE_S)[0]:
+            raise TimeoutError(errno.ETIMEDOUT, "a pipe to which nobody writes", str(path))
+        part = stream.read(most_bytes - len(found))
+        if not part:
+            break
+        found += part
+    return found
 
 
 def read_text(path: Path, most_bytes: int) -> str:

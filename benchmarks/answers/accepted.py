@@ -182,7 +182,7 @@ def judge_starts(workspace: Workspace, asked: Iterable[dict[str, Any]], name: st
     found = Verdicts()
     for raw in asked:
         try:
-            problem, _ = workspace.ask.problem(raw)
+            problem, _ = workspace.ask.questions.problem(raw)
             plan = workspace.ask.recommend(problem).plan
         except TuningError as error:
             found.unjudged[f"refused: {type(error).__name__}"] += 1

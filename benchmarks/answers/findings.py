@@ -260,7 +260,7 @@ def _has_room(row: Mapping[str, Any], workspace: Workspace) -> bool:
     Models, 2022), both over its tensor and pipeline ranks alone: less than 0.6.
     """
     try:
-        problem, _ = workspace.ask.problem(raw_of(row))
+        problem, _ = workspace.ask.questions.problem(raw_of(row))
     except TuningError:
         return False
     facts, layout = workspace.ask.model_facts(problem), row["layout"]

@@ -35,14 +35,14 @@ def init(
     if language:
         choose_language(language, "", {})
     with open_workspace(context) as workspace:
-        seen = workspace.ask.this_machine()
+        seen = workspace.ask.questions.this_machine()
         if not (hardware or seen.has_accelerators or as_json):
             hardware = _asked()
         device = workspace.names.hardware(hardware).id if hardware else seen.hardware
         around = workspace.names.server(server).id if server else ""
         name, _, release = framework.partition("=")
         if name:
-            workspace.ask.with_defaults({}, {"framework": name}, "--framework")
+            workspace.ask.questions.with_defaults({}, {"framework": name}, "--framework")
     settings = UserSettings(
         hardware=device,
         count=count or (None if hardware else seen.count),

@@ -41,11 +41,11 @@ _MODELLED = {
 """Memory that the cost model adds, each on one device."""
 _TIMED_OUT = "nccl-watchdog-timeout"
 _PROCESS, _HELD = "process", "held_by_process"
+"""Names of values of a fault: who holds memory of the device, and how much."""
 _ALLOCATORS = {
     "cuda-out-of-memory": "PYTORCH_CUDA_ALLOC_CONF", "npu-out-of-memory": "PYTORCH_NPU_ALLOC_CONF",
 }  # fmt: skip
 """Variables that let segments of PyTorch's allocator grow, by fault; its notes on CUDA memory."""
-"""Names of values of a fault: who holds memory of the device, and how much."""
 
 
 def show_log(path: Path, answer: LogAnswer) -> None:

@@ -107,7 +107,7 @@ class LaunchDesk(Desk):
         Raises:
             InputError, NoEvidenceError, InfeasibleError: As :meth:`AskDesk.recommend`.
         """
-        problem, notes = self.ask.understood(problem, notes)
+        problem, notes = self.ask.questions.understood(problem, notes)
         case, findings = self._judged(problem, running)
         problem = without_costs(problem, case, findings)
         answer = self.ask.recommend(problem, k, notes=notes)
@@ -212,7 +212,7 @@ class LaunchDesk(Desk):
         self, raw: Mapping[str, object], running: Sequence[RunningSetting], rules: Sequence[AuditRule]
     ) -> Audit:
         """The audit of a launch."""
-        raw, names = self.ask.on_this_machine(raw)
+        raw, names = self.ask.questions.on_this_machine(raw)
         hardware = raw.get("hardware")
         try:
             if hardware:
@@ -225,7 +225,7 @@ class LaunchDesk(Desk):
             case, findings = self._judged(None, running, raw=raw, rules=rules)
             return Audit(case=case, findings=findings)
         try:
-            problem, notes = self.ask.problem(raw)
+            problem, notes = self.ask.questions.problem(raw)
         except InputError as fault:
             case, findings = self._judged(None, running, raw=raw, rules=rules)
             return Audit(case=case, findings=findings, place=str(hardware), notes=(f"not priced: {fault}",))

@@ -95,7 +95,7 @@ class ReportSources:
     def _answered(self, raw: Mapping[str, object], k: int, source: str) -> list[ReportPart]:
         """The answer to a question and, where it is a plan of a model, what it is expected to bring."""
         ask = AskDesk(self.workspace)
-        problem, notes = ask.problem(raw)
+        problem, notes = ask.questions.problem(raw)
         answer = ask.recommend(problem, k, notes=notes)
         parts = [part_of(answer, source)]
         if answer.plan is not None and answer.priced is not None and answer.plan.fits:

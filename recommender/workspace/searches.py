@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 from kg.errors import InputError
 from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
+from recommender.workspace.questions import QuestionDesk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,7 @@ class SearchDesk(Desk):
             names=self.names,
             hardware=self.hardware,
             trials=self.trials,
-            problem=AskDesk(self.workspace).problem,
+            problem=QuestionDesk(self.workspace).problem,
             similar=AskDesk(self.workspace).similar,
             decision=AskDesk(self.workspace).decision,
         )
@@ -95,7 +96,7 @@ class SearchDesk(Desk):
             hardware=self.hardware,
             trials=self.trials,
             retriever=lambda: self.snapshot.retriever,
-            operator=AskDesk(self.workspace).operator,
+            operator=QuestionDesk(self.workspace).operator,
             about=self.snapshot.near_runs.about,
         )
         return tuner.prepare(file if isinstance(file, TaskFile) else TaskFile(file), **options)

@@ -28,9 +28,9 @@ from recommender.tune.request import TuneRequest, mark_of
 from recommender.tune.starts.machines import GoneEvaluator, RemoteEvaluator, TuneMachine, machine_name
 from recommender.tune.tune_journal import TuneJournal, folder_of, read_events
 from recommender.tune.tuner import TuneLoop
-from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
 from recommender.workspace.launches import LaunchDesk
+from recommender.workspace.questions import QuestionDesk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -135,7 +135,7 @@ class TuneDesk(Desk):
             return None, None, ()
         problem: Problem | None = None
         try:
-            problem, notes = AskDesk(self.workspace).problem(request.question)
+            problem, notes = QuestionDesk(self.workspace).problem(request.question)
             answer = LaunchDesk(self.workspace).recommend(problem, script.settings, TESTS + 1, notes=notes)
             if answer.abstention is None:
                 return problem, answer, ()

@@ -12,6 +12,7 @@ from recommender.store import creation
 from recommender.store.inspection import OLD_KNOWLEDGE, CheckResult, Severity, check_agreement
 from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
+from recommender.workspace.questions import QuestionDesk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ class UpkeepDesk(Desk):
                 remedy="tunegraph doctor --repair" if faults else "",
             )
         )
-        if AskDesk(self.workspace).age_note:
+        if QuestionDesk(self.workspace).age_note:
             findings.append(OLD_KNOWLEDGE)
         return findings
 
@@ -115,7 +116,7 @@ class UpkeepDesk(Desk):
         if len(own) < len(run.settings):
             raw["current"] = {name: value for name, value in run.settings.items() if name not in own}
         ask = AskDesk(self.workspace)
-        problem, _ = ask.problem(raw)
+        problem, _ = ask.questions.problem(raw)
         around = self.names.server(names["server"]).id if names["server"] else ""
         question = Question.of(problem, ask.model_facts(problem), self.hardware, server=around, phase=phase)
         settings = {**question.settings, **own}

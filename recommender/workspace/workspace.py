@@ -233,7 +233,7 @@ class Workspace:
             self.layout.experiments,
             self.layout.questions,
             graph=self.graph,
-            problem=self.ask.problem,
+            problem=self.ask.questions.problem,
             edit=lambda: self.edit(command="ab"),
             clock=self.clock,
         )
@@ -268,7 +268,7 @@ class Workspace:
 
     def problem(self, question: Asked) -> tuple[Problem, tuple[str, ...]]:
         """Read a question; return it with notes on assumptions. See :meth:`AskDesk.problem`."""
-        return (question, ()) if isinstance(question, Problem) else self.ask.problem(question)
+        return (question, ()) if isinstance(question, Problem) else self.ask.questions.problem(question)
 
     def recommend(
         self, question: Asked, k: int = 5, *, notes: Sequence[str] = (), space: SearchSpace | None = None

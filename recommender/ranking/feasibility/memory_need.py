@@ -19,6 +19,7 @@ from kg.terms.dialects import degrees_of
 from kg.terms.meanings import meaning_of
 from kg.terms.phases import STEP_PHASE
 from kg.triples.model_facts import plain_facts
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.ranking.feasibility.rules import Broken, positive_integer
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from kg.nouns.entities import Problem
     from kg.nouns.values import Value
     from recommender.cost_model.facts.model import ModelSizes
-from recommender.cost_model.facts.physics import PHYSICS
 
 RULE = "weights, states, cache and activations fit the memory"
 LIMIT_RULE = "the limit on peak_memory is kept"

@@ -2,10 +2,13 @@
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from kg import atomic_files
 from kg.atomic_files import read_start, read_text, sync_folder, write_bytes, write_json, write_text
 from kg.errors import InputError
 
@@ -79,3 +82,24 @@ def test_no_more_of_a_file_is_read_than_it_may_have(tmp_path: Path) -> None:
         read_text(file, 9)
     with pytest.raises(InputError, match="No such file"):
         read_text(tmp_path / "none", 9)
+
+
+def test_a_pipe_is_read_when_somebody_writes_to_it_and_else_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(atomic_files, "_PATIENCE_S", 0.1)
+    with pytest.raises(InputError, match="a pipe to which nobody writes"):
+        read_text(pipe, 9)
+    monkeypatch.setattr(atomic_files, "_PATIENCE_S", 60.0)
+    with ThreadPoolExecutor() as pool:
+        for content, most, held in ((b"a\nb", 9, 3), (b"x" * 200_000, 99, 100)):
+            written = pool.submit(_written, pipe, content)
+            assert len(read_start(pipe, most)) == held
+            written.result(timeout=60)
+
+
+def _written(pipe: Path, content: bytes) -> None:
+    with suppress(BrokenPipeError):  # the reader has as much as it may have
+        pipe.write_bytes(content)

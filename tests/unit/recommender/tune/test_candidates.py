@@ -162,7 +162,7 @@ def planned(shipped: Workspace, text: str) -> list[TuneChange]:
     question = {
         "model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 4, "software": {"vllm": ""},
     }  # fmt: skip
-    problem, notes = shipped.ask.problem(question)
+    problem, notes = shipped.ask.questions.problem(question)
     return list(plan_changes(shipped.launches.recommend(problem, script.settings, notes=notes), script))
 
 

@@ -72,7 +72,7 @@ def test_the_type_of_a_job_is_its_hardware_where_it_names_some(
 ) -> None:
     """Sites choose those names; one that fits several devices asks which."""
     text = f"#SBATCH --gres=gpu:{type_}:8\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 2\n"
-    asked, _ = shipped.ask.on_this_machine(merge_facts([read_launch(text, "job.sh")]))
+    asked, _ = shipped.ask.questions.on_this_machine(merge_facts([read_launch(text, "job.sh")]))
     assert asked.get("hardware") == found
     judged = shipped.launches.check(asked, running_settings(text))
     assert judged.place == ("h100-sxm" if found == "h100-sxm" else "")

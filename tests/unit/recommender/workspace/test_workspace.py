@@ -77,7 +77,7 @@ def test_older_knowledge_is_said_with_every_answer(
     with Workspace.open(tmp_path / "w", cache=shipped_path.parent / "cache") as older:
         assert "newer knowledge" in older.problem(raw)[1][-1]
         assert "newer knowledge" in older.upkeep.check()[-1].says
-    assert shipped.ask.age_note == ""
+    assert shipped.ask.questions.age_note == ""
 
 
 def test_the_face_has_at_most_forty_names() -> None:
@@ -110,8 +110,8 @@ def test_a_problem_of_a_program_is_understood_as_the_same_words_are(shipped: Wor
     )
     work = replace(asked.workload, model="Qwen/Qwen3-32B-AWQ", precision=None)
     bare = Problem(workload=work, hardware=Hardware(name="h100", count=8), objective=asked.objective)
-    assert shipped.ask.understood(bare) == (asked, notes)
-    assert shipped.ask.understood(asked, ("said",)) == (asked, ("said",))
+    assert shipped.ask.questions.understood(bare) == (asked, notes)
+    assert shipped.ask.questions.understood(asked, ("said",)) == (asked, ("said",))
     for name, count in (("a100", 8), ("h100", 2)):
         with pytest.raises(AmbiguousEntityError):
             shipped.recommend(replace(bare, hardware=Hardware(name=name, count=count)))
