@@ -27,7 +27,7 @@ LANGUAGES = ("en", "zh")
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _QUOTED = re.compile(r"'\{(\w+)\}'")
-_MARKED = re.compile(r"(.+?)( +\[[0-9a-f]{12}\])")
+_MARKED = re.compile(r"(.*\S)( +\[[0-9a-f]{12}\])")
 """A name with its id behind it."""
 _COLUMNS = re.compile(r"( {2,})")
 _HEAD = re.compile(r"^(\d+\. |# |- |\+ |[A-Z]+ \d+ x )(?=\S)")
@@ -36,7 +36,7 @@ _NAMED = re.compile(
     re.DOTALL,
 )
 """A name, and what is said of it: read before the templates, which may fit it by chance."""
-_PATH = re.compile(r"\S*[./]\S*")
+_PATH = re.compile(r"[^\s./]*[./]\S*")
 """A file or a field: what is wrong with it follows."""
 LONGEST = 500
 """Letters of a text that is read by templates; ours are shorter."""

@@ -18,7 +18,7 @@ import yaml
 import data
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 
-_NUMBER = r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,2}(?!\d))?)"
+_NUMBER = r"((?:\d++\.?\d*+|\.\d+)(?:[eE][+-]?\d{1,2}(?!\d))?)"
 _TABLE = yaml.safe_load(data.text("settings/loads.yaml"))
 _LINES = {
     engine: (
@@ -42,7 +42,7 @@ MAY_TELL = (
 """Marks of lines that may tell statistics."""
 _MARKS = [mark.encode() for mark in MAY_TELL]
 _METRIC = re.compile(rf"^([a-z][\w:]*)(?:\{{([^}}]*)\}})?\s+{_NUMBER}(?:\s+\d+)?\s*$")
-_LABEL = re.compile(r'(\w+)="([^"]*)"')
+_LABEL = re.compile(r'(?<!\w)(\w++)="([^"]*)"')
 _CONFIG, _ACCEPTED = "vllm:cache_config_info", "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 _POSITIONS = re.compile(r"Per-position acceptance rate: ([\d., ]+\d)")
 _LEAST_GAIN = 1 / 32

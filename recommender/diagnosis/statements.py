@@ -122,7 +122,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         elif re.search("[A-Za-z]{2}", expression):
             step = f"(.{{0,{_MOST_VALUE}}}?)"
         else:  # no word stands before it: the value is one word, else it would begin anywhere
-            step = ("" if expression else r"(?<!\S)") + rf"(\S{{0,{_MOST_VALUE}}}?)"
+            step = ("" if expression else r"(?<!\S)(?! )") + rf"(\S{{0,{_MOST_VALUE}}}?)"
     return re.compile(expression + _last(step))
 
 

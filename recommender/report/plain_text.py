@@ -14,7 +14,7 @@ from recommender.report.words import Words
 _BREAKS = re.compile(r"</(?:p|h\d|li|tr|div|dd|figcaption|summary|pre|ul)>|<tr>")
 _GAPS = re.compile(r"</?(?:t[dh]|dt|small)\b[^>]*>")
 _DRAWN = re.compile(r"<svg(?:(?!</?svg).)*+</svg>", re.DOTALL)
-_TAGS = re.compile(r"<[^>]*>")
+_TAGS = re.compile(r"<[^<>]*>")
 
 
 def section_text(kind: str, content: Mapping[str, Any]) -> str:

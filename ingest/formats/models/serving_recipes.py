@@ -33,7 +33,7 @@ _TITLE = re.compile(
 )
 _FACT = re.compile(r"(Hardware|DeployMode|TPOT|Model|Dataset|Input Output Length)\s*:\s*(.+)")
 _CARD = re.compile(r"(.*\S)\s++(\d++)\s*+Cards?$", re.IGNORECASE)
-_SAME = re.compile(r"turn to \[([^\]]+)\]", re.IGNORECASE)
+_SAME = re.compile(r"turn to \[([^\][]+)\]", re.IGNORECASE)
 _CHIPS = {"Atlas 800I A3": "Ascend 910C", "Atlas 800I A2": "Ascend 910B"}
 """Devices of the servers; a card of the A3 is counted once, as the document does."""
 _EXPORT = re.compile(r"\s*export\s+([A-Za-z_]\w*)=(.*)$")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ingest.files.yaml_nodes import YamlNode
 
-_HEADER = re.compile(r"[|>][^\n]*\n")
+_HEADER = re.compile(r"[^\n|>]*+[|>][^\n]*+\n")
 _BEFORE = re.compile(r"(?:[&!]\S*\s+)*")
 """An anchor or a tag before a value."""
 _INNER = ("'\"'\"'", "'\\''")
@@ -105,7 +105,7 @@ def scalar_region(text: str, node: YamlNode) -> Region:
     start = before.end() if before is not None and style != "|" else start
     if style in {"'", '"'}:
         return Region(outer=text, start=start + 1, end=end - 1, says=node.text, quote=style)
-    header = _HEADER.search(text, start) if style in {"|", ">"} else None
+    header = _HEADER.match(text, start) if style in {"|", ">"} else None
     if header is None:
         return Region(outer=text, start=start, end=end, says=node.text)
     first = re.compile(r"\n*([ ]*)").match(text, header.end())
