@@ -12,7 +12,7 @@ from kg.errors import Fault
 from kg.nouns.entities import Case
 
 _SIZE = re.compile(r"[1-9]\d{0,17}")
-_COMMA = re.compile(r",(?![^\[]*\])")
+_COMMA = re.compile(r",(?![^\[]{0,500}\])")
 """A comma that is not inside brackets: ``block_shape=[128, 128]`` is one fact."""
 
 MAXIMUM_LEVELS = 4
