@@ -2,9 +2,10 @@
 
 ``python -m tools.budgets`` prints the table and fails where a figure grew past its mark. ``--lower`` sets
 each mark to what is there now and a hundredth more, and never raises one. ``--add FEATURE --paid-by TEXT``
-marks a row that is new in ``features.yaml``; the text names the deletion that makes room for it. A mark is
-raised by hand alone, and only where another goes down by as much in the same change. Lines saved by packing
-show themselves, since lines of code stand beside all lines.
+marks a row that is new in ``features.yaml``; the text names the deletion that makes room for it. A row keeps
+the last of its texts, what stands behind the last semicolon; git log has those before. A mark is raised by
+hand alone, and only where another goes down by as much in the same change. Lines saved by packing show
+themselves, since lines of code stand beside all lines.
 """
 
 import argparse
@@ -176,7 +177,7 @@ def kept() -> tuple[dict[str, Row], dict[str, str]]:
 
 
 def _keep(marks: Mapping[str, Row], paid: Mapping[str, str]) -> None:
-    rows = {name: {**row, "paid_by": paid[name]} for name, row in marks.items()}
+    rows = {name: {**row, "paid_by": paid[name].rpartition(";")[2].strip()} for name, row in marks.items()}
     MARKS.write_text(
         _HEADER + yaml.safe_dump(rows, sort_keys=False, default_flow_style=None, width=110), encoding="utf-8"
     )

@@ -26,6 +26,7 @@ def test_every_module_has_a_feature_and_every_feature_a_mark_with_what_pays_for_
     marks, paid = budgets.kept()
     assert set(marks) == set(paid) == set(folders.values())
     assert all(paid.values())
+    assert not any(";" in text for text in paid.values()), "a row keeps the last of its texts"
 
 
 def test_a_file_belongs_to_the_longest_path_it_begins_with() -> None:
