@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingest.door.context import IngestContext
 from ingest.door.plausibility import mark_implausible
-from ingest.door.records import NameResolver, Records
+from ingest.door.records import DEFAULTS, NameResolver, Records
 from ingest.files.content import Content
 from ingest.files.sniffing import Head, read_head
 from ingest.formats.cases.mapped_csv import FORMAT as MAPPED_CSV
@@ -18,11 +17,11 @@ from kg.nouns.entities import Case
 from kg.nouns.recipe import Recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from ingest.completion import Completion
-    from ingest.door.context import Publication
+    from ingest.door.context import IngestContext
     from ingest.door.plausibility import Facts
     from ingest.door.search_space import SearchSpaceFile
     from ingest.formats.format import Format
@@ -115,11 +114,7 @@ def read(
     names: NameResolver,
     *,
     on_progress: Callable[[int], None] | None = None,
-    hardware: str = "",
-    mapping: Path | None = None,
-    source: str = "",
-    publication: Publication | None = None,
-    launch: Mapping[str, object] | None = None,
+    context: IngestContext = DEFAULTS,
     facts: Facts | None = None,
     completed: Completion | None = None,
 ) -> Iterator[Case | Recipe | FileReport]:
@@ -129,22 +124,15 @@ def read(
         paths: Files and folders.
         names: Resolves names of hardware and models.
         on_progress: Called with the bytes read since its last call, of the sizes that ``discover`` gives.
-        hardware: Hardware of the runs whose files name none.
-        mapping: Mapping file for plain CSV tables; if None, each table's own beside it.
-        source: Address at which files that name none are published.
-        publication: The repository that the files are a copy of; None if they are no copy of one.
-        launch: The question of the launch whose results the files hold; None if it is not told.
+        context: What the user says of the files.
         facts: Facts of hardware by its id; with them, times that no hardware reaches are marked.
         completed: Files that need not be read again; None to read all.
 
     Raises:
         InputError: As for ``discover``, before anything is read. What a file contains never raises.
     """
-    context = IngestContext(
-        hardware=hardware, mapping=mapping, source=source, publication=publication, launch=launch or {}
-    )
     records = Records(names, context)
-    return _read(discover(paths, mapping=mapping), records, on_progress, facts, completed)
+    return _read(discover(paths, mapping=context.mapping), records, on_progress, facts, completed)
 
 
 def _read(

@@ -104,11 +104,11 @@ def ingest(
         raise typer.Exit(PARTIAL)
 
 
-def _launch(from_command: str | None, model: str) -> dict[str, object] | None:
-    """The question of the launch, and the model, that were told with the files; None if nothing was."""
+def _launch(from_command: str | None, model: str) -> dict[str, object]:
+    """The question of the launch, and the model, that were told with the files."""
     told: dict[str, object] = {"model": model} if model else {}
     if from_command is None:
-        return told or None
+        return told
     from cli.options import facts_at_hand
     from ingest.questions.launches.launch_facts import merge_facts
 

@@ -31,7 +31,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestContext:
-    """Options of an ingest that readers may need.
+    """The user's statements about files that readers may need.
 
     Attributes:
         hardware: Hardware of the runs whose files name none; empty if not given.

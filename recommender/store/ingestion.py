@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ingest.completion import Completion, mark, read_marks
+from ingest.door.context import IngestContext
 from ingest.reading import FileReport, read
 from kg.nouns.codec import plain
 from kg.nouns.recipe import Recipe
@@ -18,10 +19,9 @@ from recommender.measuring.environment import here
 from recommender.store.writing.writer import BATCH_ROWS, Additions, rare_collections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from ingest.door.context import Publication
     from kg.nouns.entities import Case, Trust
     from kg.triples.graph import GraphStore
     from recommender.store.writing.writer import Writer
@@ -90,28 +90,18 @@ class IngestSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(IngestContext):
     """The user's statements about the files of an ingest.
 
     Attributes:
-        hardware: Where runs were made whose files name no hardware; empty if not told.
-        mapping: Mapping file for plain CSV tables; None to look for one beside each table.
         trust: How far their sources are trusted; None to leave that as it is.
         again: Also read files that were taken in before.
-        source: Address at which files that name none are published; empty if not said.
-        publication: The repository that they are a copy of; None if they are no copy of one.
-        launch: The question of the launch whose results they hold; None if it is not told.
         origin: What their batches are called in the provenance; empty for nothing but their names.
         mark: What the last batch notes when all of them are in; empty for nothing.
     """
 
-    hardware: str = ""
-    mapping: Path | None = None
     trust: Trust | None = None
     again: bool = False
-    source: str = ""
-    publication: Publication | None = None
-    launch: Mapping[str, object] | None = None
     origin: str = ""
     mark: str = ""
 
@@ -195,11 +185,7 @@ def ingest_files(
         paths,
         Names(graph, tree),
         on_progress=on_progress,
-        hardware=here(given.hardware),
-        mapping=given.mapping,
-        source=given.source,
-        publication=given.publication,
-        launch=given.launch,
+        context=replace(given, hardware=here(given.hardware)),
         facts=tree.facts,
         completed=completion,
     )

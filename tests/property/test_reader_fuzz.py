@@ -32,6 +32,7 @@ from recommender.store.inspection import Severity
 from recommender.workspace.workspace import Workspace
 from tests.property.reader_samples import BESIDE, SAMPLES, EveryName
 from tests.samples.outputs import OUTPUTS
+from tests.samples.readings import ingest
 
 ADDRESS = "https://example.org/file"
 OF_FORMAT = attrgetter("name")
@@ -118,7 +119,7 @@ def check(known: Format, path: Path) -> None:
         with pytest.raises(InputError, match=re.escape(str(path))):
             read([path], EveryName())
         return
-    *cases, report = read([path], EveryName(), hardware="A100", source=ADDRESS)
+    *cases, report = read([path], EveryName(), context=IngestContext(hardware="A100", source=ADDRESS))
     assert isinstance(report, FileReport)
     assert (report.path, report.good) == (path, len(cases))
     assert len(report.faults) == min(report.bad, 100)
@@ -195,8 +196,7 @@ def test_a_workspace_is_whole_after_damaged_files(known: Format, empty_path: Pat
 def test_the_samples_are_sound(known: Format, tmp_path: Path) -> None:
     path = lay_out(known, tmp_path, *sample_of(known))
     assert recognise(read_head(path)) is known
-    *_, report = read([path], EveryName(), hardware="A100", source=ADDRESS)
-    assert isinstance(report, FileReport)
+    _, report = ingest(EveryName(), path, "A100", source=ADDRESS)
     assert (report.bad, report.skipped) == (0, "")
     assert report.good or report.space or report.guesses
 

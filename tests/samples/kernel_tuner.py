@@ -4,10 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case
-
 HEADER: dict[str, Any] = {
     "device_name": "NVIDIA A100-PCIE-40GB",
     "kernel_name": "conv_kernel",
@@ -33,12 +29,6 @@ def text_of(rows: dict[str, dict[str, object]] = ROWS, header: dict[str, Any] = 
     head = json.dumps(header, indent=0)[:-2]
     body = ",\n".join(f"{json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
     return f'{head},\n"cache": {{\n{body}}}\n}}'
-
-
-def result_of(path: Path, names: NameResolver) -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
 
 
 def cache(tmp_path: Path, text: str, name: str = "conv_A100.json") -> Path:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver, Records
-from ingest.reading import FileReport, read
+from ingest.reading import FileReport
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Case
 from kg.triples.names import ResolvedModel
+from tests.samples.readings import ingest
 
 
 class PlainNames:
@@ -58,9 +59,7 @@ def read_file(names: PlainNames) -> Callable[[Path], tuple[list[Case], FileRepor
     """Reads one file: its cases and the report on it."""
 
     def read_one(path: Path) -> tuple[list[Case], FileReport]:
-        *cases, report = read([path], names)
-        assert isinstance(report, FileReport)
-        return [case for case in cases if isinstance(case, Case)], report
+        return ingest(names, path)
 
     return read_one
 

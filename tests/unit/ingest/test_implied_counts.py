@@ -11,6 +11,7 @@ import pytest
 
 from ingest.door.records import NameResolver
 from ingest.reading import FileReport, read
+from tests.samples.readings import ingest_all
 
 
 def content(path: Path) -> Any:
@@ -106,6 +107,5 @@ def test_a_parquet_table_gives_its_rows(shared: Path, names: NameResolver) -> No
 def test_counts_of_the_other_samples(
     folder: str, good: int, bad: int, shared: Path, names: NameResolver
 ) -> None:
-    items = read([shared / "formats" / folder], names, hardware="A100")
-    reports = [item for item in items if isinstance(item, FileReport)]
+    _, reports = ingest_all(names, shared / "formats" / folder, hardware="A100")
     assert (sum(item.good for item in reports), sum(item.bad for item in reports)) == (good, bad)

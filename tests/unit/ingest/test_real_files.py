@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Kind, Status
+from kg.nouns.entities import Kind, Status
+from tests.samples.readings import ingest_all
 
 CASES = {
     "aiter_tuned_kernels": 33916,
@@ -36,22 +36,16 @@ CASES = {
 }
 
 
-def result_of(paths: list[Path], names: NameResolver) -> tuple[list[Case], list[FileReport]]:
-    items = list(read(paths, names))
-    cases = [item for item in items if isinstance(item, Case)]
-    return cases, [item for item in items if isinstance(item, FileReport)]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("corpus", CASES)
 def test_every_row_of_a_corpus_is_a_case(corpus: str, shared: Path, names: NameResolver) -> None:
-    _, (report,) = result_of([shared / "cases" / f"{corpus}.jsonl.gz"], names)
+    _, (report,) = ingest_all(names, shared / "cases" / f"{corpus}.jsonl.gz")
     assert (report.good, report.bad) == (CASES[corpus], 0)
 
 
 def test_kinds_and_statuses_are_kept_apart(shared: Path, names: NameResolver) -> None:
     corpora = ("kerneltuner_pnpoly", "flagperf_training_multivendor", "sglang_ascend_serving_recipes")
-    cases, _ = result_of([shared / "cases" / f"{corpus}.jsonl.gz" for corpus in corpora], names)
+    cases, _ = ingest_all(names, *(shared / "cases" / f"{corpus}.jsonl.gz" for corpus in corpora))
     assert Counter((case.kind, case.measurement.status) for case in cases) == {
         (Kind.MEASURED, Status.OK): 7508,
         (Kind.MEASURED, Status.FAILED): 676,
@@ -62,10 +56,10 @@ def test_kinds_and_statuses_are_kept_apart(shared: Path, names: NameResolver) ->
 
 
 def test_fused_moe_tables(shared: Path, names: NameResolver) -> None:
-    cases, reports = result_of([shared / "formats" / "vllm_fused_moe"], names)
+    cases, reports = ingest_all(names, shared / "formats" / "vllm_fused_moe")
     assert len(reports) == 22
     assert (len(cases), sum(report.bad for report in reports)) == (378, 0)
-    cases, reports = result_of([shared / "formats" / "sglang_fused_moe"], names)
+    cases, reports = ingest_all(names, shared / "formats" / "sglang_fused_moe")
     assert len(reports) == 9
     assert (len(cases), sum(report.bad for report in reports)) == (162, 0)
     assert Counter(case.software["triton"] for case in cases) == {
@@ -80,16 +74,16 @@ def test_fused_moe_tables(shared: Path, names: NameResolver) -> None:
 def test_fused_moe_files_and_their_rows_in_the_corpus_are_the_same_problems(
     shared: Path, names: NameResolver
 ) -> None:
-    files, _ = result_of(
-        [shared / "formats" / "vllm_fused_moe", shared / "formats" / "sglang_fused_moe"], names
+    files, _ = ingest_all(
+        names, shared / "formats" / "vllm_fused_moe", shared / "formats" / "sglang_fused_moe"
     )
-    rows, _ = result_of([shared / "cases" / "vllm_sglang_moe_winners.jsonl.gz"], names)
+    rows, _ = ingest_all(names, shared / "cases" / "vllm_sglang_moe_winners.jsonl.gz")
     known = {(case.problem.id, case.configuration) for case in rows}
     assert all((case.problem.id, case.configuration) in known for case in files)
 
 
 def test_kernel_tuner_caches(shared: Path, names: NameResolver) -> None:
-    cases, reports = result_of([shared / "formats" / "kernel_tuner_cache"], names)
+    cases, reports = ingest_all(names, shared / "formats" / "kernel_tuner_cache")
     assert [(report.path.name.split(".")[0], report.good, report.bad) for report in reports] == [
         ("convolution_milo_A100", 4362, 0),
         ("gemm_A100_power_energy_UNFINISHED", 1796, 0),
@@ -108,9 +102,9 @@ def test_one_space_read_from_cache_t4_and_case_jsonl_is_one_problem(
 ) -> None:
     formats = shared / "formats"
     space = formats / "kernel_tuner_t1"
-    cache, _ = result_of([space, formats / "kernel_tuner_cache" / "convolution_milo_A100.json.gz"], names)
-    t4, _ = result_of([space, formats / "kernel_tuner_t4"], names)
-    rows, _ = result_of([shared / "cases" / "kerneltuner_convolution_milo.jsonl.gz"], names)
+    cache, _ = ingest_all(names, space, formats / "kernel_tuner_cache" / "convolution_milo_A100.json.gz")
+    t4, _ = ingest_all(names, space, formats / "kernel_tuner_t4")
+    rows, _ = ingest_all(names, shared / "cases" / "kerneltuner_convolution_milo.jsonl.gz")
     rows = [case for case in rows if case.problem.hardware.name == "nvidia-a100"]
     assert len(cache) == len(t4) == len(rows) == 4362
     assert len({case.problem.id for case in (*cache, *t4, *rows)}) == 1
@@ -127,7 +121,7 @@ def test_one_space_read_from_cache_t4_and_case_jsonl_is_one_problem(
 def test_counts_are_those_of_the_files_themselves(shared: Path, names: NameResolver) -> None:
     path = shared / "formats" / "kernel_tuner_cache" / "pnpoly_RTX_3060_laptop.json.gz"
     raw = json.loads(gzip.decompress(path.read_bytes()))["cache"]
-    cases, _ = result_of([path], names)
+    cases, _ = ingest_all(names, path)
     assert len(cases) == len(raw)
     values = [case.measurement.value for case in cases]
     assert values == [row["time"] / 1e3 if isinstance(row["time"], float) else None for row in raw.values()]

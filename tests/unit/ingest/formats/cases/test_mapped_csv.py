@@ -8,7 +8,8 @@ from ingest.door.records import NameResolver
 from ingest.formats.cases.mapping_draft import suggest_mapping
 from ingest.reading import FileReport, read
 from kg.errors import CaseFormatError, InputError
-from kg.nouns.entities import Case, Status
+from kg.nouns.entities import Status
+from tests.samples.readings import ingest
 
 TABLE = "Device,GPUs,tile,Latency (ms),State,Extra\nA100,2,16,3.5,done,x\n"
 TABLE += "A100,2,32,,crashed,y\nA100,2,8,4,odd,z\n"
@@ -22,12 +23,6 @@ config: {tile: {column: tile}, framework: mine}
 metrics: [{column: Latency (ms), metric: latency, unit: ms}]
 status: {column: State, ok: [done], failed: [crashed]}
 """
-
-
-def ingest(names: NameResolver, path: Path, mapping: Path | None = None) -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names, mapping=mapping)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
 
 
 def test_a_mapping_beside_a_table_explains_it(names: NameResolver, tmp_path: Path) -> None:
@@ -52,7 +47,7 @@ def test_a_mapping_beside_a_table_explains_it(names: NameResolver, tmp_path: Pat
 def test_a_mapping_can_be_given(names: NameResolver, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(TABLE)
     (tmp_path / "other.yaml").write_text(MAPPING)
-    cases, _ = ingest(names, tmp_path / "t.csv", tmp_path / "other.yaml")
+    cases, _ = ingest(names, tmp_path / "t.csv", mapping=tmp_path / "other.yaml")
     assert len(cases) == 2
     with pytest.raises(InputError, match="a mapping would explain it"):
         list(read([tmp_path / "t.csv"], names))

@@ -5,18 +5,9 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case
+from tests.samples.readings import written
 
 HEADER = "OP State,Input Shapes,Input Data Types,Output Shapes,Average Duration(us)"
-
-
-def taken(path: Path, text: str, names: NameResolver) -> tuple[list[Case], FileReport]:
-    path.write_text(text, encoding="utf-8")
-    items = list(read([path], names, hardware="910B3"))
-    report = items[-1]
-    assert isinstance(report, FileReport)
-    return [item for item in items if isinstance(item, Case)], report
 
 
 @pytest.mark.parametrize(
@@ -32,7 +23,7 @@ def test_a_matrix_product_has_its_sizes(
     inputs: str, output: str, sizes: dict[str, int], tmp_path: Path, names: NameResolver
 ) -> None:
     text = f'{HEADER}\ndynamic,"{inputs}",DT_BF16;DT_BF16,"{output}",5.2\n'
-    [case], _ = taken(tmp_path / "MatMulV3.csv", text, names)
+    [case], _ = written(tmp_path / "MatMulV3.csv", text, names, "910B3")
     work = case.problem.workload
     assert (work.operator, work.precision, dict(work.shape)) == ("gemm", "bfloat16", sizes)
     assert case.measurement.value == pytest.approx(5.2e-6)
@@ -41,7 +32,7 @@ def test_a_matrix_product_has_its_sizes(
 def test_columns_of_sizes_are_sizes_and_none_is_zero(tmp_path: Path, names: NameResolver) -> None:
     rows = [f'dynamic,"{heads},128",DT_BF16,"8,128",50.0,attention,{heads}' for heads in (8, 0)]
     text = "\n".join([f"{HEADER},Op Type,Num Heads", *rows])
-    [case], report = taken(tmp_path / "Fused.csv", text, names)
+    [case], report = written(tmp_path / "Fused.csv", text, names, "910B3")
     assert (case.problem.workload.operator, dict(case.problem.workload.shape)) == (
         "attention",
         {"num_heads": 8},

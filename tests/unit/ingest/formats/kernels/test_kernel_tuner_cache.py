@@ -6,11 +6,12 @@ import pytest
 from ingest.door.records import NameResolver
 from kg.nouns.entities import Status
 from kg.nouns.values import Settings
-from tests.samples.kernel_tuner import HEADER, cache, entry, result_of, text_of
+from tests.samples.kernel_tuner import HEADER, cache, entry, text_of
+from tests.samples.readings import ingest
 
 
 def test_every_configuration_is_a_case_and_failures_are_data(tmp_path: Path, names: NameResolver) -> None:
-    cases, report = result_of(cache(tmp_path, text_of()), names)
+    cases, report = ingest(names, cache(tmp_path, text_of()))
     assert (report.format, report.good, report.bad) == ("kernel-tuner-cache", 5, 0)
     found = [(case.measurement.metric, case.measurement.status, case.measurement.reason) for case in cases]
     assert found == [
@@ -34,7 +35,7 @@ def test_energy_follows_from_power_and_time_of_one_row(tmp_path: Path, names: Na
     rows: dict[str, dict[str, object]] = {
         "1,8,15": {"bx": 1, "by": 8, "fixed": 15, "time": 2.0, "nvml_power": 250.0}
     }
-    cases, report = result_of(cache(tmp_path, text_of(rows)), names)
+    cases, report = ingest(names, cache(tmp_path, text_of(rows)))
     found = {case.measurement.metric: case.measurement.value for case in cases}
     assert found == {"kernel_time": 0.002, "power": 250.0, "energy": 0.5}
     assert "energy is not in the file; it is power times time" in report.guesses
@@ -54,7 +55,7 @@ def test_the_benchmark_is_named_by_the_file_where_that_names_a_device(
     tmp_path: Path, names: NameResolver, name: str, operator: str
 ) -> None:
     (tmp_path / "folder").mkdir()
-    cases, report = result_of(cache(tmp_path, text_of(), name), names)
+    cases, report = ingest(names, cache(tmp_path, text_of(), name))
     assert {case.problem.workload.operator for case in cases} == {operator}
     assert {case.problem.hardware.name for case in cases} == {"nvidia-a100"}
     told = operator != "conv_kernel"
@@ -67,7 +68,7 @@ def test_an_unfinished_cache_gives_its_whole_rows(tmp_path: Path, names: NameRes
     text = text_of().removesuffix("}\n}") + ",\n"
     if kept == 3:
         text = text[: text.rindex('"time"')]
-    cases, report = result_of(cache(tmp_path, text), names)
+    cases, report = ingest(names, cache(tmp_path, text))
     assert len({case.configuration for case in cases}) == kept
     assert report.bad == 0
     assert any("unfinished" in guess for guess in report.guesses)
@@ -75,7 +76,7 @@ def test_an_unfinished_cache_gives_its_whole_rows(tmp_path: Path, names: NameRes
 
 def test_a_damaged_row_does_not_hide_the_next(tmp_path: Path, names: NameResolver) -> None:
     text = text_of().replace('"time": "InvalidConfig"', '"time": Invalid')
-    cases, report = result_of(cache(tmp_path, text), names)
+    cases, report = ingest(names, cache(tmp_path, text))
     assert [dict(case.configuration) for case in cases[2:]] == [{"bx": 4, "by": 8}, {"bx": 4, "by": 16}]
     assert report.bad == 1
     assert report.faults[0].place == "cache/2,8,15"
@@ -89,7 +90,7 @@ def test_rows_without_time_or_parameters_are_faults(tmp_path: Path, names: NameR
         "c": entry(1, 8, -3.0),
         "d": entry(1, 8, 3.0),
     }
-    cases, report = result_of(cache(tmp_path, text_of(rows)), names)
+    cases, report = ingest(names, cache(tmp_path, text_of(rows)))
     assert len(cases) == 1
     assert [(fault.place, fault.reason) for fault in report.faults] == [
         ("cache/a", "outcome.value: missing, though the status is ok"),
@@ -99,5 +100,5 @@ def test_rows_without_time_or_parameters_are_faults(tmp_path: Path, names: NameR
 
 
 def test_a_header_without_rows_is_a_fault(tmp_path: Path, names: NameResolver) -> None:
-    _, report = result_of(cache(tmp_path, json.dumps(HEADER)), names)
+    _, report = ingest(names, cache(tmp_path, json.dumps(HEADER)))
     assert [str(fault) for fault in report.faults] == ["no member named cache"]

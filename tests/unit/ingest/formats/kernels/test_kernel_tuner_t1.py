@@ -9,7 +9,8 @@ from ingest.door.records import NameResolver
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case
 from kg.nouns.values import Settings
-from tests.samples.kernel_tuner import cache, result_of, t4, text_of
+from tests.samples.kernel_tuner import cache, t4, text_of
+from tests.samples.readings import ingest
 
 
 def t1(tmp_path: Path) -> Path:
@@ -59,7 +60,7 @@ def test_a_t1_file_completes_the_results_read_with_it(tmp_path: Path, names: Nam
 def test_values_of_a_t1_file_are_read_not_run(tmp_path: Path, names: NameResolver) -> None:
     path = t1(tmp_path)
     path.write_text(path.read_text().replace('"[15]"', "\"[__import__('os').getpid()]\""))
-    _, report = result_of(path, names)
+    _, report = ingest(names, path)
     assert [fault.place for fault in report.faults] == ["TuningParameters[2]"]
     assert report.space is not None
     assert list(report.space.parameters) == ["bx", "by"]

@@ -3,10 +3,8 @@
 from pathlib import Path
 
 from ingest.door.records import NameResolver
-from ingest.reading import read
-from kg.nouns.entities import Case
 from kg.nouns.values import Settings
-from tests.samples.readings import Reader
+from tests.samples.readings import Reader, ingest
 
 CSV = """\
 Kernel name,Computation duration (us),Global size,Local size,block,unroll,dram__reads.sum,Registers count
@@ -45,5 +43,5 @@ def test_csv_without_a_device_says_so(tmp_path: Path, read_file: Reader) -> None
 def test_the_user_may_name_the_device(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "output.csv"
     path.write_text(CSV)
-    *cases, _ = read([path], names, hardware="RTX 2080 Ti")
-    assert {case.problem.hardware.name for case in cases if isinstance(case, Case)} == {"rtx-2080-ti"}
+    cases, _ = ingest(names, path, "RTX 2080 Ti")
+    assert {case.problem.hardware.name for case in cases} == {"rtx-2080-ti"}

@@ -3,17 +3,12 @@ from pathlib import Path
 
 from ingest.door.records import NameResolver
 from ingest.formats.kernels.table_layout import file_name_facts
-from ingest.reading import FileReport, read
+from ingest.reading import read
 from kg.nouns.entities import Case, Kind, Status
 from kg.nouns.values import Settings
+from tests.samples.readings import ingest
 
 CONFIG = {"BLOCK_SIZE_M": 16, "num_warps": 4, "waves_per_eu": 2}
-
-
-def cases_of(path: Path, names: NameResolver) -> tuple[list[Case], FileReport]:
-    *cases, report = read([path], names)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
 
 
 def test_facts_come_from_file_and_folder_name(tmp_path: Path, names: NameResolver) -> None:
@@ -21,7 +16,7 @@ def test_facts_come_from_file_and_folder_name(tmp_path: Path, names: NameResolve
     path = tmp_path / "triton_3_5_1" / name
     path.parent.mkdir()
     path.write_text(json.dumps({"1": CONFIG, "64": CONFIG}))
-    (first, second), report = cases_of(path, names)
+    (first, second), report = ingest(names, path)
     work = first.problem.workload
     assert (work.operator, work.precision) == ("fused_moe", "fp8_w8a8")
     assert work.shape == Settings({"M": 1, "N": 256, "E": 257})
@@ -59,7 +54,7 @@ def test_block_shape_with_and_without_a_space_is_one() -> None:
 def test_bad_entries_are_told_by_key(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "E=8,N=4,device_name=A100.json"
     path.write_text(json.dumps({"1": CONFIG, "0": CONFIG, "x": CONFIG, "²": CONFIG, "2": [], "4": {}}))
-    cases, report = cases_of(path, names)
+    cases, report = ingest(names, path)
     assert len(cases) == 1
     assert [fault.place for fault in report.faults] == ["key '0'", "key 'x'", "key '²'", "key '2'", "key '4'"]
 
@@ -67,6 +62,6 @@ def test_bad_entries_are_told_by_key(tmp_path: Path, names: NameResolver) -> Non
 def test_a_table_that_breaks_off_is_one_fault_with_its_line(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "E=8,N=4,device_name=A100.json"
     path.write_text('{"1": {"BLOCK_SIZE_M": 16},\n "2": {"BLO')
-    cases, report = cases_of(path, names)
+    cases, report = ingest(names, path)
     assert (cases, report.bad) == ([], 1)
     assert report.faults[0].reason.startswith("line 2: no JSON")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Kind, Status
+from kg.nouns.entities import Kind, Status
+from tests.samples.readings import written
 
 TUNED = {
     "key": [512, 1024, "torch.float16", "torch.float16"],
@@ -20,16 +20,8 @@ TUNED = {
 }
 
 
-def taken(path: Path, content: object, names: NameResolver, hardware: str) -> tuple[list[Case], FileReport]:
-    path.write_text(json.dumps(content), encoding="utf-8")
-    items = list(read([path], names, hardware=hardware))
-    report = items[-1]
-    assert isinstance(report, FileReport)
-    return [item for item in items if isinstance(item, Case)], report
-
-
 def test_timed_configurations_and_those_that_do_not_run(tmp_path: Path, names: NameResolver) -> None:
-    cases, report = taken(tmp_path / "add.autotune.json", TUNED, names, "A100")
+    cases, report = written(tmp_path / "add.autotune.json", json.dumps(TUNED), names, "A100")
     assert [case.measurement.value for case in cases] == pytest.approx([0.0005, 0.00025, None])
     assert cases[2].measurement.status is Status.FAILED
     assert dict(cases[0].configuration) == {"BLOCK_M": 64, "num_warps": 4, "num_stages": 2}
@@ -41,12 +33,12 @@ def test_timed_configurations_and_those_that_do_not_run(tmp_path: Path, names: N
 
 def test_the_winner_of_a_generated_kernel_has_no_time(tmp_path: Path, names: NameResolver) -> None:
     best = {"XBLOCK": 512, "num_warps": 4, "num_stages": 1, "configs_hash": "x", "time_taken_ms": 12}
-    [case], _ = taken(tmp_path / "cabc.best_config", best, names, "A100")
+    [case], _ = written(tmp_path / "cabc.best_config", json.dumps(best), names, "A100")
     assert case.kind is Kind.WINNER
     assert dict(case.configuration) == {"XBLOCK": 512, "num_warps": 4, "num_stages": 1}
 
 
 def test_without_hardware_the_option_is_named(tmp_path: Path, names: NameResolver) -> None:
-    cases, report = taken(tmp_path / "add.autotune.json", TUNED, names, "")
+    cases, report = written(tmp_path / "add.autotune.json", json.dumps(TUNED), names, "")
     assert not cases
     assert "--hardware" in str(report.faults[0])

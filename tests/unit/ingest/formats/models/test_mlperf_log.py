@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Status
+from kg.nouns.entities import Status
+from tests.samples.readings import ingest_all
 
 SYSTEM = {
     "accelerator_model_name": "NVIDIA A100-PCIE-40GB",
@@ -16,12 +16,6 @@ SYSTEM = {
     "accelerator_interconnect": "NVLink",
     "framework": "PyTorch 2.1",
 }
-
-
-def ingest(names: NameResolver, path: Path, hardware: str = "") -> tuple[list[Case], list[FileReport]]:
-    items = list(read([path], names, hardware=hardware))
-    reports = [item for item in items if isinstance(item, FileReport)]
-    return [item for item in items if isinstance(item, Case)], reports
 
 
 def log(path: Path, status: str = "success", stop: bool = True) -> None:
@@ -42,7 +36,7 @@ def log(path: Path, status: str = "success", stop: bool = True) -> None:
 def test_a_run_that_ended_well_gives_its_time(names: NameResolver, tmp_path: Path) -> None:
     log(tmp_path / "result_0.txt")
     (tmp_path / "system.json").write_text(json.dumps(SYSTEM))
-    cases, reports = ingest(names, tmp_path)
+    cases, reports = ingest_all(names, tmp_path)
     case = cases[0]
     assert (case.measurement.metric, case.measurement.value) == ("run_time", 60.0)
     assert dict(case.configuration) == {"global_batch_size": 256}
@@ -61,13 +55,13 @@ def test_the_system_is_found_in_the_layout_of_a_submission(names: NameResolver, 
     log(tmp_path / "results/box/bert/result_0.txt")
     (tmp_path / "systems/box.json").write_text(json.dumps(SYSTEM))
     (tmp_path / "systems/other.json").write_text(json.dumps(SYSTEM))
-    cases, _ = ingest(names, tmp_path)
+    cases, _ = ingest_all(names, tmp_path)
     assert [case.problem.hardware.name for case in cases] == ["nvidia-a100"]
 
 
 def test_a_run_that_was_aborted_is_a_failure(names: NameResolver, tmp_path: Path) -> None:
     log(tmp_path / "result_0.txt", status="aborted")
-    cases, _ = ingest(names, tmp_path, hardware="A100")
+    cases, _ = ingest_all(names, tmp_path, hardware="A100")
     assert [(case.measurement.status, case.measurement.reason) for case in cases] == [
         (Status.FAILED, "run_stop says aborted")
     ]
@@ -87,7 +81,7 @@ def test_what_is_missing_is_told(
     log(tmp_path / "result_0.txt", stop=stop)
     for number in range(systems):
         (tmp_path / f"{number}.json").write_text(json.dumps(SYSTEM))
-    cases, reports = ingest(names, tmp_path)
+    cases, reports = ingest_all(names, tmp_path)
     assert cases == []
     told = [str(fault) for report in reports for fault in report.faults if "no JSON" not in str(fault)]
     assert len(told) == 1
@@ -95,7 +89,7 @@ def test_what_is_missing_is_told(
 
 
 def test_the_sample_excerpt_has_no_run(names: NameResolver, shared: Path) -> None:
-    cases, reports = ingest(names, shared / "formats/mlperf_mllog")
+    cases, reports = ingest_all(names, shared / "formats/mlperf_mllog")
     assert cases == []
     told = [str(fault) for report in reports for fault in report.faults]
     assert told == [

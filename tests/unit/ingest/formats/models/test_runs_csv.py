@@ -3,22 +3,15 @@
 from pathlib import Path
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Kind
+from kg.nouns.entities import Kind
+from tests.samples.readings import written
 
 HEADER = "model,hardware,server,count,phase,engine,version,metric,unit,value,tensor_parallel,batch,input_len,output_len\n"
 
 
-def ingest(names: NameResolver, path: Path, rows: str) -> tuple[list[Case], FileReport]:
-    path.write_text(HEADER + rows, encoding="utf-8")
-    *cases, report = read([path], names)
-    assert isinstance(report, FileReport)
-    return [case for case in cases if isinstance(case, Case)], report
-
-
 def test_a_row_is_a_measured_case_with_its_engine_and_settings(names: NameResolver, tmp_path: Path) -> None:
     row = "qwen3-32b,ascend-910b1,atlas-800t-a2,8,,vllm-ascend,0.11,tpot,ms,45,8,16,2048,512\n"
-    [case], report = ingest(names, tmp_path / "runs.csv", row)
+    [case], report = written(tmp_path / "runs.csv", HEADER + row, names)
     assert (report.good, report.bad) == (1, 0)
     work, hardware = case.problem.workload, case.problem.hardware
     assert (work.kind, work.model, dict(work.shape)) == (
@@ -37,7 +30,7 @@ def test_all_faults_of_a_table_are_told_with_their_lines(names: NameResolver, tm
         "qwen3-32b,ascend-910b1,,8,,,,tpot,parsecs,45,8,16,2048,512\n"
         "qwen3-32b,ascend-910b1,,8,,,,tpot,ms,45,8,16,2048,512\n"
     )
-    cases, report = ingest(names, tmp_path / "runs.csv", rows)
+    cases, report = written(tmp_path / "runs.csv", HEADER + rows, names)
     assert len(cases) == 1
     assert [fault.place for fault in report.faults] == ["line 2", "line 3", "line 4"]
     assert [str(fault).partition(": ")[2] for fault in report.faults][:2] == [

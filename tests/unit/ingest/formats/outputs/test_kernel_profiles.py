@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Status
+from kg.nouns.entities import Status
+from tests.samples.readings import written
 
 
 def node(name: str, metrics: dict[str, object], *children: object) -> dict[str, object]:
@@ -30,16 +30,8 @@ TILING = {
 }
 
 
-def taken(path: Path, text: str, names: NameResolver, hardware: str = "") -> tuple[list[Case], FileReport]:
-    path.write_text(text, encoding="utf-8")
-    items = list(read([path], names, hardware=hardware))
-    report = items[-1]
-    assert isinstance(report, FileReport)
-    return [item for item in items if isinstance(item, Case)], report
-
-
 def test_a_kernel_of_a_tree_has_the_mean_of_its_runs(tmp_path: Path, names: NameResolver) -> None:
-    [case], report = taken(tmp_path / "proton.hatchet", json.dumps(TREE), names, "A100")
+    [case], report = written(tmp_path / "proton.hatchet", json.dumps(TREE), names, "A100")
     assert (report.format, report.bad) == ("kernel-profiles", 0)
     assert case.problem.workload.operator == "add_kernel"
     assert case.measurement.value == pytest.approx(4e-6)
@@ -49,13 +41,13 @@ def test_a_kernel_of_a_tree_has_the_mean_of_its_runs(tmp_path: Path, names: Name
 
 
 def test_a_tree_names_no_hardware(tmp_path: Path, names: NameResolver) -> None:
-    _, report = taken(tmp_path / "proton.hatchet", json.dumps(TREE), names)
+    _, report = written(tmp_path / "proton.hatchet", json.dumps(TREE), names)
     assert "tell it with --hardware" in str(report.faults[0])
 
 
 def test_a_tiling_is_a_choice_without_a_time(tmp_path: Path, names: NameResolver) -> None:
     path = tmp_path / "Ascend910B1_24_AiCore_MatMulV3_runtime_kb.json"
-    [case], report = taken(path, json.dumps(TILING) + '\n{"info_dict": 1, "knowledge": 2}\n', names)
+    [case], report = written(path, json.dumps(TILING) + '\n{"info_dict": 1, "knowledge": 2}\n', names)
     assert report.bad == 1
     assert case.measurement.status is Status.NOT_MEASURED
     assert dict(case.configuration) == {"baseM": 128, "baseN": 256}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Status
+from kg.nouns.entities import Status
+from tests.samples.readings import written
 
 CUTLASS = """CSV Results:
 
@@ -26,19 +26,8 @@ HIPBLASLT = (
 TENSILE = "GFlops, SizeI, SizeJ, SizeK, SizeL, TotalFlops, {}\nGFlops, 1024, 512, 2, 256, 268435456, {}\n"
 
 
-def taken(
-    path: Path, text: str, names: NameResolver, hardware: str = "A100"
-) -> tuple[list[Case], FileReport]:
-    path.write_text(text, encoding="utf-8")
-    items = list(read([path], names, hardware=hardware))
-    report = items[-1]
-    assert isinstance(report, FileReport)
-    assert report.format == "kernel-tables"
-    return [item for item in items if isinstance(item, Case)], report
-
-
 def test_cutlass_kernels_are_settings_of_one_problem(tmp_path: Path, names: NameResolver) -> None:
-    [first, second], report = taken(tmp_path / "out.gemm.csv", CUTLASS, names)
+    [first, second], report = written(tmp_path / "out.gemm.csv", CUTLASS, names, "A100")
     assert first.problem.id == second.problem.id
     work = first.problem.workload
     assert (work.operator, work.precision, dict(work.shape)) == (
@@ -57,7 +46,7 @@ def test_cutlass_kernels_are_settings_of_one_problem(tmp_path: Path, names: Name
 def test_hipblaslt_has_its_device_and_the_solution_behind_each_row(
     tmp_path: Path, names: NameResolver
 ) -> None:
-    cases, report = taken(tmp_path / "bench.txt", HIPBLASLT, names, "")
+    cases, report = written(tmp_path / "bench.txt", HIPBLASLT, names, "")
     assert report.bad == 0
     assert [case.measurement.value for case in cases] == pytest.approx([16e-6, 18e-6])
     assert [case.configuration["solution_index"] for case in cases] == [302128, 302130]
@@ -75,7 +64,7 @@ def test_hipblaslt_has_its_device_and_the_solution_behind_each_row(
 def test_tensile_has_a_kernel_a_column_or_the_winner(
     columns: str, cells: str, kernels: dict[str, float], tmp_path: Path, names: NameResolver
 ) -> None:
-    cases, _ = taken(tmp_path / "00_Final.csv", TENSILE.format(columns, cells), names, "MI300X")
+    cases, _ = written(tmp_path / "00_Final.csv", TENSILE.format(columns, cells), names, "MI300X")
     assert {case.configuration["WinnerName"]: case.measurement.value for case in cases} == pytest.approx(
         kernels, rel=1e-4
     )
@@ -83,7 +72,7 @@ def test_tensile_has_a_kernel_a_column_or_the_winner(
 
 
 def test_a_table_without_hardware_says_what_is_missing(tmp_path: Path, names: NameResolver) -> None:
-    cases, report = taken(tmp_path / "out.gemm.csv", CUTLASS, names, "")
+    cases, report = written(tmp_path / "out.gemm.csv", CUTLASS, names, "")
     assert not cases
     assert "tell it with --hardware" in str(report.faults[0])
 
@@ -113,7 +102,7 @@ def test_a_table_without_hardware_says_what_is_missing(tmp_path: Path, names: Na
 def test_nsight_compute_has_a_kernel_or_a_metric_of_it_in_each_row(
     text: str, tmp_path: Path, names: NameResolver
 ) -> None:
-    cases, report = taken(tmp_path / "ncu.csv", text, names)
+    cases, report = written(tmp_path / "ncu.csv", text, names, "A100")
     assert report.bad == 0
     assert [case.measurement.value for case in cases] == pytest.approx([120.416e-6, 1020.416e-6])
     assert [case.problem.workload.operator for case in cases] == ["add(int, float*)", "sgemm_nn"]

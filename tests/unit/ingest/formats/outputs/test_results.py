@@ -11,10 +11,11 @@ import yaml
 from ingest.door.records import NameResolver
 from ingest.formats.outputs.tool import tools
 from ingest.questions.launches.launch import read_launch
-from ingest.reading import FileReport, read
+from ingest.reading import FileReport
 from kg.nouns.entities import Case
 from tests.samples.older_outputs import OLDER
 from tests.samples.outputs import OUTPUTS, VLLM_SERVE
+from tests.samples.readings import ingest, ingest_all, written
 
 H100 = "NVIDIA H100 80GB HBM3"
 
@@ -22,11 +23,9 @@ H100 = "NVIDIA H100 80GB HBM3"
 def taken(
     path: Path, text: str, names: NameResolver, *, hardware: str = H100, script: str = ""
 ) -> tuple[dict[str, Case], FileReport]:
-    path.write_text(text, encoding="utf-8")
-    launch = dict(read_launch(script, "serve.sh").question) if script else None
-    items = list(read([path], names, hardware=hardware, launch=launch))
-    report = next(item for item in items if isinstance(item, FileReport))
-    return {item.measurement.metric: item for item in items if isinstance(item, Case)}, report
+    launch = dict(read_launch(script, "serve.sh").question) if script else {}
+    cases, report = written(path, text, names, hardware, launch=launch)
+    return {case.measurement.metric: case for case in cases}, report
 
 
 SAMPLES = OUTPUTS | OLDER
@@ -137,10 +136,8 @@ def test_a_sweep_in_lines_gives_a_run_each_and_a_cut_line_one_fault(
 ) -> None:
     lines = [json.dumps(VLLM_SERVE | {"max_concurrency": at}) for at in (1, 4, 16)]
     (tmp_path / "sweep.jsonl").write_text("\n".join(lines) + "\n" + lines[0][:200])
-    items = list(read([tmp_path / "sweep.jsonl"], names, hardware=H100))
-    loads = {item.problem.workload.shape["concurrency"] for item in items if isinstance(item, Case)}
-    report = items[-1]
-    assert isinstance(report, FileReport)
+    cases, report = ingest(names, tmp_path / "sweep.jsonl", H100)
+    loads = {case.problem.workload.shape["concurrency"] for case in cases}
     assert (loads, report.bad) == ({1, 4, 16}, 1)
 
 
@@ -150,8 +147,8 @@ def test_warm_up_steps_are_left_out_and_said(tmp_path: Path, names: NameResolver
     case = cases["step_time"]
     assert (case.measurement.repeats, case.problem.hardware.count) == (3, 8)
     assert any("--model NAME" in guess for guess in report.guesses)
-    items = read([tmp_path / name], names, hardware=H100, launch={"model": "qwen3-8b"})
-    assert {one.problem.workload.model for one in items if isinstance(one, Case)} == {"qwen3-8b"}
+    again, _ = ingest(names, tmp_path / name, H100, launch={"model": "qwen3-8b"})
+    assert {one.problem.workload.model for one in again} == {"qwen3-8b"}
     assert dict(case.configuration) == {"micro_batch_size": 2}
     assert any("first 1 of 4 steps are left out" in guess for guess in report.guesses)
 
@@ -160,24 +157,21 @@ def test_runs_one_after_another_in_a_log_are_runs_of_one_command(tmp_path: Path,
     _, text, _ = OUTPUTS["vllm bench serve, printed"]
     again = text.partition("\n")[2].replace("409.60", "500.00")
     (tmp_path / "two.log").write_text(f"{text}\n{again}")
-    items = list(read([tmp_path / "two.log"], names, hardware=H100))
-    found = [item for item in items if isinstance(item, Case) and item.measurement.metric == "throughput"]
+    cases, _ = ingest(names, tmp_path / "two.log", H100)
+    found = [case for case in cases if case.measurement.metric == "throughput"]
     assert [case.measurement.value for case in found] == [409.6, 500.0]
     assert len({case.problem.workload.model for case in found}) == 1
 
 
 def test_a_part_of_a_benchmark_names_its_summary(tmp_path: Path, names: NameResolver) -> None:
     (tmp_path / "requests.jsonl").write_text('{"metadata": {"x_request_id": "a", "credit_issued_ns": 1}}\n')
-    report = next(iter(read([tmp_path], names)))
-    assert isinstance(report, FileReport)
+    _, report = ingest(names, tmp_path)
     assert "its summary profile_export_aiperf.json is read" in report.skipped
 
 
 def test_what_the_tools_wrote_here_is_read(shared: Path, names: NameResolver) -> None:
-    folder = shared / "field" / "outputs"
-    items = list(read([folder], names, hardware=H100))
-    reports = {item.path.name: item for item in items if isinstance(item, FileReport)}
-    read_here = {name for name, report in reports.items() if report.good and not report.bad}
+    _, reports = ingest_all(names, shared / "field" / "outputs", hardware=H100)
+    read_here = {report.path.name for report in reports if report.good and not report.bad}
     assert len(read_here) == 6
 
 
@@ -194,12 +188,8 @@ def test_a_restart_with_another_layout_is_a_run_of_its_own(tmp_path: Path, names
             ),
         ]
     (tmp_path / "train.log").write_text("\n".join(lines))
-    items = list(read([tmp_path / "train.log"], names, hardware=H100))
-    found = {
-        item.configuration["tensor_model_parallel_size"]: item.measurement.value
-        for item in items
-        if isinstance(item, Case)
-    }
+    cases, _ = ingest(names, tmp_path / "train.log", H100)
+    found = {case.configuration["tensor_model_parallel_size"]: case.measurement.value for case in cases}
     assert found == {4: pytest.approx(1.0), 8: pytest.approx(1.5)}
 
 
@@ -212,11 +202,11 @@ def test_a_load_that_only_the_folder_names_keeps_runs_apart(tmp_path: Path, name
         folder = tmp_path / f"qwen-openai-chat-concurrency{load}"
         folder.mkdir()
         (folder / "profile_export_aiperf.csv").write_text(summary.format(load))
-    items = list(read([tmp_path], names, hardware=H100))
+    cases, _ = ingest_all(names, tmp_path, hardware=H100)
     loads = {
-        item.problem.workload.shape["concurrency"]: item.measurement.value
-        for item in items
-        if isinstance(item, Case) and item.measurement.metric == "throughput"
+        case.problem.workload.shape["concurrency"]: case.measurement.value
+        for case in cases
+        if case.measurement.metric == "throughput"
     }
     assert loads == {4: 41.5, 16: 161.5}
 
@@ -232,8 +222,7 @@ def test_what_guidellm_saves_as_yaml_is_read(tmp_path: Path, names: NameResolver
     ]
     document = {"metadata": {"guidellm_version": "0.8.1"}, "benchmarks": runs}
     (tmp_path / "benchmarks.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
-    items = list(read([tmp_path / "benchmarks.yaml"], names, hardware=H100))
-    cases = [item for item in items if isinstance(item, Case)]
+    cases, _ = ingest(names, tmp_path / "benchmarks.yaml", H100)
     assert {case.problem.workload.shape["concurrency"] for case in cases} == {8, 32}
     assert {case.measurement.value for case in cases} == {812.5, 0.1205}
 
@@ -243,7 +232,7 @@ def test_runs_of_a_sweep_differ_in_what_it_varied(tmp_path: Path, names: NameRes
     for number, run in enumerate(runs):
         (tmp_path / f"run={number}.json").write_text(json.dumps(run))
     (tmp_path / "summary.json").write_text(json.dumps(runs))
-    cases = [item for item in read([tmp_path], names, hardware=H100) if isinstance(item, Case)]
+    cases, _ = ingest_all(names, tmp_path, hardware=H100)
     rates = [case for case in cases if case.measurement.metric == "throughput"]
     assert [dict(case.configuration) for case in rates] == [{"max_num_seqs": 32}, {"max_num_seqs": 64}]
     both, _ = taken(tmp_path / "of_both.json", json.dumps(runs[0]), names, script=SCRIPT)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ingest.reading import FileReport, read
-from kg.nouns.recipe import Authority, Recipe, Role
+from kg.nouns.recipe import Authority, Role
+from tests.samples.readings import recipes_of
 from tests.unit.ingest.conftest import PlainNames
 
 ADDRESS = "https://github.com/vllm-project/vllm-ascend/blob/" + "c" * 40 + "/x.yaml"
@@ -30,15 +30,10 @@ test_cases:
 """
 
 
-def taken(path: Path, names: PlainNames, text: str) -> tuple[list[Recipe], FileReport]:
-    path.write_text(text, encoding="utf-8")
-    *recipes, report = read([path], names, source=ADDRESS, hardware="Ascend 910C")
-    assert isinstance(report, FileReport)
-    return [item for item in recipes if isinstance(item, Recipe)], report
-
-
 def test_a_case_on_one_node_is_a_recipe(tmp_path: Path, names: PlainNames) -> None:
-    (recipe,), report = taken(tmp_path / "x.yaml", names, ONE_NODE)
+    (recipe,), report = recipes_of(
+        names, tmp_path / "x.yaml", ONE_NODE, source=ADDRESS, hardware="Ascend 910C"
+    )
     assert report.bad == 0
     assert (recipe.role, recipe.devices, recipe.authority) == (Role.SERVE, 4, Authority.VENDOR_CI)
     assert (recipe.model, recipe.precision) == ("qwen3-8b", "w8a8")
@@ -53,7 +48,9 @@ def test_a_case_on_one_node_is_a_recipe(tmp_path: Path, names: PlainNames) -> No
 
 
 def test_a_size_that_is_no_number_is_a_fault_with_its_line(tmp_path: Path, names: PlainNames) -> None:
-    recipes, report = taken(tmp_path / "x.yaml", names, ONE_NODE.replace('"4"', '"four"'))
+    recipes, report = recipes_of(
+        names, tmp_path / "x.yaml", ONE_NODE.replace('"4"', '"four"'), source=ADDRESS, hardware="Ascend 910C"
+    )
     assert recipes == []
     (fault,) = report.faults
     assert fault.place.startswith("line ")
@@ -62,6 +59,6 @@ def test_a_size_that_is_no_number_is_a_fault_with_its_line(tmp_path: Path, names
 
 def test_a_file_that_starts_nothing_says_so(tmp_path: Path, names: PlainNames) -> None:
     text = "test_cases:\n  - name: nothing\n    server_cmd: []\n"
-    recipes, report = taken(tmp_path / "x.yaml", names, text)
+    recipes, report = recipes_of(names, tmp_path / "x.yaml", text, source=ADDRESS, hardware="Ascend 910C")
     assert recipes == []
     assert report.faults[0].reason == "starts no server"

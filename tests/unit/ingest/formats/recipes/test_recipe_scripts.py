@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ingest.reading import FileReport, read
-from kg.nouns.recipe import Authority, Recipe, Role
+from kg.nouns.recipe import Authority, Role
+from tests.samples.readings import recipes_of
 from tests.unit.ingest.conftest import PlainNames
 
 ADDRESS = "https://github.com/o/r/blob/" + "b" * 40 + "/serve.sh"
@@ -16,17 +16,10 @@ vllm serve Qwen/Qwen3-8B \\
 """
 
 
-def taken(
-    path: Path, names: PlainNames, text: str, source: str = ADDRESS, hardware: str = ""
-) -> tuple[list[Recipe], FileReport]:
-    path.write_text(text, encoding="utf-8")
-    *recipes, report = read([path], names, source=source, hardware=hardware)
-    assert isinstance(report, FileReport)
-    return [item for item in recipes if isinstance(item, Recipe)], report
-
-
 def test_a_server_is_a_recipe(tmp_path: Path, names: PlainNames) -> None:
-    (recipe,), report = taken(tmp_path / "serve.sh", names, SERVE, hardware="Ascend 910C")
+    (recipe,), report = recipes_of(
+        names, tmp_path / "serve.sh", SERVE, hardware="Ascend 910C", source=ADDRESS
+    )
     assert report.bad == 0
     assert (recipe.role, recipe.framework, recipe.hardware) == (Role.SERVE, "vllm-ascend", "ascend-910c")
     assert (recipe.devices, recipe.layout["tp"], recipe.layout["dp"]) == (8, 4, 2)
@@ -40,7 +33,7 @@ def test_a_server_is_a_recipe(tmp_path: Path, names: PlainNames) -> None:
 
 
 def test_without_an_address_it_is_refused(tmp_path: Path, names: PlainNames) -> None:
-    recipes, report = taken(tmp_path / "serve.sh", names, SERVE, source="")
+    recipes, report = recipes_of(names, tmp_path / "serve.sh", SERVE, source="")
     assert recipes == []
     (fault,) = report.faults
     assert fault.place.startswith("line ")
@@ -49,7 +42,7 @@ def test_without_an_address_it_is_refused(tmp_path: Path, names: PlainNames) -> 
 
 def test_a_size_that_is_not_set_is_told(tmp_path: Path, names: PlainNames) -> None:
     text = "#!/bin/bash\nvllm serve Qwen/Qwen3-8B --tensor-parallel-size $TP\n"
-    recipes, report = taken(tmp_path / "serve.sh", names, text)
+    recipes, report = recipes_of(names, tmp_path / "serve.sh", text, source=ADDRESS)
     assert recipes == []
     assert "the value of --tensor-parallel-size is not set here" in report.faults[0].reason
 
@@ -61,7 +54,7 @@ torchrun --nproc_per_node 8 --nnodes 1 pretrain_gpt.py \\
   --num-layers 4 --hidden-size 64 --num-attention-heads 4 --micro-batch-size 1 --global-batch-size 8 \\
   --seq-length 128
 """
-    recipes, report = taken(tmp_path / "train.sh", names, text)
+    recipes, report = recipes_of(names, tmp_path / "train.sh", text, source=ADDRESS)
     assert recipes == []
     (fault,) = report.faults
     assert fault.place == "line 2"

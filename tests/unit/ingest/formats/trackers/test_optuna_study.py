@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver
-from ingest.reading import read
-from kg.nouns.entities import Better, Case, Status
+from kg.nouns.entities import Better, Status
 from tests.samples.optuna_database import CHOICES, database
 from tests.samples.readings import ingest
 
@@ -61,8 +60,6 @@ def test_each_objective_has_a_direction_of_its_own(names: NameResolver, tmp_path
     study.set_metric_names(["latency_ms", "throughput"])
     study.set_user_attr("op", "gemm")
     study.optimize(lambda trial: (trial.suggest_int("tile", 1, 4), 2.0), n_trials=2)
-    *cases, _ = read([tmp_path / "two.log"], names, hardware="NVIDIA A100-SXM4-80GB")
-    better = {
-        case.measurement.metric: case.problem.objective.better for case in cases if isinstance(case, Case)
-    }
+    cases, _ = ingest(names, tmp_path / "two.log", "NVIDIA A100-SXM4-80GB")
+    better = {case.measurement.metric: case.problem.objective.better for case in cases}
     assert better == {"latency": Better.LOWER, "throughput_without_unit": Better.HIGHER}

@@ -2,16 +2,10 @@ import json
 from pathlib import Path
 
 from ingest.door.records import NameResolver
-from ingest.reading import FileReport, read
-from kg.nouns.entities import Case, Status
+from kg.nouns.entities import Status
+from tests.samples.readings import ingest_all
 
 REPORT = {"trial_id": "a", "training_iteration": 1, "time_total_s": 1.0, "done": False}
-
-
-def ingest(names: NameResolver, path: Path) -> tuple[list[Case], list[FileReport]]:
-    items = list(read([path], names))
-    reports = [item for item in items if isinstance(item, FileReport)]
-    return [item for item in items if isinstance(item, Case)], reports
 
 
 def trial(folder: Path, *reports: dict[str, object], error: str = "", params: str = '{"a": 1}') -> None:
@@ -24,9 +18,7 @@ def trial(folder: Path, *reports: dict[str, object], error: str = "", params: st
 
 
 def test_the_sample_gives_its_seven_trials(names: NameResolver, shared: Path) -> None:
-    items = list(read([shared / "formats/ray_tune"], names, hardware="A100"))
-    cases = [item for item in items if isinstance(item, Case)]
-    reports = [item for item in items if isinstance(item, FileReport)]
+    cases, reports = ingest_all(names, shared / "formats/ray_tune", hardware="A100")
     assert len(cases) == 7
     assert sum(report.bad for report in reports) == 0
     assert len([report for report in reports if "read together with" in report.skipped]) == 7
@@ -40,7 +32,7 @@ def test_the_sample_gives_its_seven_trials(names: NameResolver, shared: Path) ->
 
 def test_the_last_report_counts(names: NameResolver, tmp_path: Path) -> None:
     trial(tmp_path / "gemm_a100/t0", {"latency_ms": 3.0}, {"latency_ms": 2.0, "loss": 1.0})
-    cases, reports = ingest(names, tmp_path)
+    cases, reports = ingest_all(names, tmp_path)
     assert [case.measurement.value for case in cases] == [0.002]
     assert dict(cases[0].configuration) == {"a": 1}
     assert cases[0].problem.hardware.name == "nvidia-a100"
@@ -52,7 +44,7 @@ def test_an_error_outweighs_reports_before_it_unless_the_trial_ended_well(
 ) -> None:
     trial(tmp_path / "gemm_a100/t0", {"latency_ms": 3.0}, error="OutOfMemory")
     trial(tmp_path / "gemm_a100/t1", {"latency_ms": 2.0, "done": True}, error="first try")
-    cases, _ = ingest(names, tmp_path)
+    cases, _ = ingest_all(names, tmp_path)
     assert [(case.measurement.status, case.measurement.reason) for case in cases] == [
         (Status.OUT_OF_MEMORY, "OutOfMemory"),
         (Status.OK, ""),
@@ -63,7 +55,7 @@ def test_what_is_wrong_is_told(names: NameResolver, tmp_path: Path) -> None:
     trial(tmp_path / "gemm_a100/t0", {"loss": 3.0})
     trial(tmp_path / "gemm_a100/t1", error="boom", params="[")
     trial(tmp_path / "nameless/t2", {"latency_ms": 3.0})
-    _, reports = ingest(names, tmp_path)
+    _, reports = ingest_all(names, tmp_path)
     told = [str(fault) for report in reports for fault in report.faults]
     assert told == [
         "no metric with a unit in its name among: loss",
