@@ -13,8 +13,6 @@ miss. Misses come first, the farthest off before all. The page is one file witho
 stays here. Groups are asked in processes of their own, as many at once as there are processors.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime
 import json

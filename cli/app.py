@@ -1,7 +1,5 @@
 """The commands of ``tunegraph``, assembled."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

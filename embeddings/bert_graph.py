@@ -4,8 +4,6 @@ The graph is the whole pipeline: a BERT encoder (Devlin et al., NAACL 2019), the
 length. Texts come one at a time, so there is no mask. Shapes: ``n`` texts, ``t`` tokens, ``d`` hidden size.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

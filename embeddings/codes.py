@@ -5,8 +5,6 @@ are nearly orthogonal (their inner product has mean 0 and variance ``1/width``),
 keep sets of names apart without a slot for each: what a one-hot encoding does, in bounded space.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import lru_cache

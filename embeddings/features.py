@@ -8,8 +8,6 @@ Unknown is never zero: a fact that the hardware tree lacks sits at the neutral p
 and says so in an indicator of its own.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence

@@ -9,8 +9,6 @@ made once by :mod:`embeddings.onnx_export`. Its folder holds::
     tokenizer.json
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Recommended configurations written in the formats of other programs, best first."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Files as a whole: written so that a reader sees the old content or the new one, and their digest."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io

@@ -17,8 +17,6 @@
     └── MissingDependencyError(ImportError)  hint: what to install          exit 1
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

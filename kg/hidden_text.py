@@ -1,7 +1,5 @@
 """Characters that do something else than what a reader sees: the one list, for the door and for all exits."""
 
-from __future__ import annotations
-
 import re
 
 HIDDEN = re.compile(

@@ -4,8 +4,6 @@ The lock is the kernel's and ends with the process that holds it, however that e
 file is only for the message that others get: when it is stale, nobody reads it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Requests over HTTP: to https or to this machine alone, without redirects."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import (

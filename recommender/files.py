@@ -1,7 +1,5 @@
 """Names the parts of a workspace, and the version of its layout."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

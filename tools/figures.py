@@ -13,8 +13,6 @@ that of the **last draw** by a seed.
 exit code 1 where a figure differs by more than a hundredth of itself.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import operator
@@ -22,16 +20,14 @@ import random
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from benchmarks.harness import Run, last_line, option, place, read, refuse
 from benchmarks.protocols.processes import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 PAGE = ROOT / "docs" / "figures.md"
 RUNS = ROOT / "benchmarks" / "figures.jsonl"

@@ -6,14 +6,12 @@ coverage says the best of ``measured`` (a case is of the model), ``recipe`` (an 
 ``modelled`` (its layouts are priced there).
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import rdflib
 from rdflib import RDF, SH
@@ -31,9 +29,6 @@ from kg.triples.serialisation import all_of
 from recommender.store.lists.support import SupportLevel, measured_problems, published_recipes, support
 from recommender.workspace.workspace import Workspace
 from tools.source_tree import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = ROOT / "docs" / "reference.md"
 COVERAGE = ROOT / "docs" / "coverage.csv"

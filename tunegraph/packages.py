@@ -5,8 +5,6 @@ distribution may have been installed over one. Only the standard library is impo
 stranger is run.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 

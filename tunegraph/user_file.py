@@ -1,7 +1,5 @@
 """The user's file ``tunegraph.toml``: the workspace, the language, and what questions are usually about."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -11,20 +11,21 @@ Right is within 10 % of the best; layouts that the table lacks are passed over. 
 runs have. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks import harness
 from benchmarks.answers.run_scales import fitted
+from benchmarks.answers.served_work import Work
 from benchmarks.answers.serving import (
     FOLDERS,
     WITHIN,
+    Table,
     asked_tables,
     drawn_tables,
     known_world,
@@ -34,25 +35,19 @@ from benchmarks.harness import mean, share
 from benchmarks.protocols.baselines import UNTRIED
 from benchmarks.protocols.processes import one_thread
 from kg.errors import UnknownEntityError
+from kg.nouns.layout import ParallelLayout
 from kg.triples.finders import ModelFinder
 from recommender.cost_model.measured.correction import ErrorScales, RunCorrection
+from recommender.ranking.layout_question import LayoutQuestion
+from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.measured.near_runs import MOST_PROBLEMS
 from recommender.ranking.model_traits import ModelTraits, is_same_network
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_options import layout_options
+from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+from recommender.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from benchmarks.answers.served_work import Work
-    from benchmarks.answers.serving import Table
-    from kg.nouns.layout import ParallelLayout
-    from recommender.ranking.layout_question import LayoutQuestion
-    from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.workspace.workspace import Workspace
-
-    Split = tuple[int, int, int, bool]
+Split = tuple[int, int, int, bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

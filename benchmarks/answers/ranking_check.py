@@ -1,21 +1,15 @@
 """A ranking beside the truth, where that is known."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 
+from kg.nouns.entities import Configuration, Problem
 from recommender.calibration.outlook import LISTED, Checked
 from recommender.ranking.cases.circumstances import circumstances
+from recommender.ranking.cases.ranker import Ranking
 from recommender.ranking.cases.reference import median, reference_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Configuration, Problem
-    from recommender.ranking.cases.ranker import Ranking
 
 
 def check(problem: Problem, ranking: Ranking, truth: Mapping[Configuration, float]) -> Checked | None:

@@ -19,52 +19,44 @@ Beside ours, which prices layouts as ``size --pareto`` does: the nearest known t
 fewest devices, and random. The last line is JSON.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import math
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks import harness
 from benchmarks.answers.run_scales import fitted
-from benchmarks.answers.served_cases import deployment_of, served_cases
+from benchmarks.answers.served_cases import ServedCase, deployment_of, served_cases
 from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Deployments, Work
-from benchmarks.harness import mean
+from benchmarks.harness import Run, mean
 from benchmarks.protocols.baselines import UNTRIED, random_choice
 from benchmarks.protocols.processes import one_thread
-from benchmarks.worlds.world import load
+from benchmarks.worlds.world import World, load
 from kg.errors import InputError, MissingFactError
 from kg.nouns.entities import Limit
 from kg.nouns.knowledge import Model
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Settings
 from kg.terms.precisions import canonical_precision
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import facts_of
 from kg.triples.serialisation import from_graph
 from recommender.cost_model.measured.correction import SCALES, RunCorrection
+from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
 from recommender.ranking.deployments.fleet import Fleet
+from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.measured.near_runs import MOST_PROBLEMS
 from recommender.ranking.measured.runs import RunReader
+from recommender.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from benchmarks.answers.served_cases import ServedCase
-    from benchmarks.harness import Run
-    from benchmarks.worlds.world import World
-    from kg.nouns.layout import ParallelLayout
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.deployments.deployment import Deployment, RatedDeployment
-    from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.workspace.workspace import Workspace
-
-    Layout = tuple[str, ParallelLayout, bool]
+Layout = tuple[str, ParallelLayout, bool]
 
 _POINTS = tuple(NormalDist().inv_cdf((place + 0.5) / 15) for place in range(15))
 """Quantiles of a normal error, equally likely."""

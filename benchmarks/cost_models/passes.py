@@ -9,8 +9,6 @@ are by phase and kind of blocks, ours on all rows and both on those that the sim
 profiles, so the next step is taken to be scheduled ahead.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import Counter, defaultdict
 from dataclasses import dataclass

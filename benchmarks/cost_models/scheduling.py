@@ -11,28 +11,20 @@ with their mean acceptance, the share of the prompts that is shared.
 Errors are absolute, of a figure over the table's; the wait for what cannot be answered is infinitely wrong.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import harness
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.settings.plans import SERVING, columns
-from recommender.cost_model.workloads.serving_flow import StepTimes, serving_flow, step_plan
+from recommender.cost_model.workloads.serving_flow import StepPlan, StepTimes, serving_flow, step_plan
 from tools.oracle.scheduling import TABLE, read_table
 from tools.oracle.serving_load import BLOCK, KINDS, ServingLoad
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.cost_model.workloads.serving_flow import StepPlan
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 GOALS: Mapping[str, tuple[str, float]] = {
     "throughput": ("output_tokens_per_s", 0.03),

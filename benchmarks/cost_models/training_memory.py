@@ -8,8 +8,6 @@ file, whose rows need a model of the graph. Nothing is fitted to any of them, bu
 ones in view.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import Counter, defaultdict
 from dataclasses import replace

@@ -14,8 +14,6 @@ than a wait that the program itself tells; doubted one in which a line passes fo
 ``--each 0`` makes healthy ones alone, ``--quick`` asks a quarter of both.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

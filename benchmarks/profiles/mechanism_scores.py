@@ -4,10 +4,10 @@ Jobs are split: what was looked at while the inference was written (``CHOOSING``
 each edit ranks meet again in their collectives: those that come early wait.
 """
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,20 +15,14 @@ from benchmarks.harness import mean
 from benchmarks.profiles import profile_files
 from benchmarks.profiles.mechanisms.rows import jitter, operators
 from benchmarks.profiles.mechanisms.table import MECHANISMS, Mechanism
+from benchmarks.profiles.profile_files import Random, RankFiles
 from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, World, simulate
+from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
-from recommender.diagnosis.diagnosis import confidence_of
+from recommender.diagnosis.diagnosis import Diagnosis, confidence_of
 from recommender.diagnosis.ledger.accounts import COMPUTING, keep_ledger
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from benchmarks.profiles.profile_files import Random, RankFiles
-    from ingest.profiles.facts.run import Profile
-    from recommender.diagnosis.diagnosis import Diagnosis
-
-    Diagnose = Callable[[Profile, Profile | None], Diagnosis]
+Diagnose = Callable[[Profile, Profile | None], Diagnosis]
 
 CHOOSING = ("msinsight_text_level1", "dense, four ranks")
 REPORTED = ("msinsight_st_level2", "msinsight_text_level0", "wide, another chip", "overlapped")

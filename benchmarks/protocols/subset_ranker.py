@@ -1,37 +1,29 @@
 """Answers from a part of a workspace's problems, the others hidden: for questions whose truth is known."""
 
-from __future__ import annotations
-
 import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from embeddings.index import ProblemIndex
+from embeddings.weights import BlockWeights
+from kg.nouns.entities import Problem
+from kg.rows.trial_rows import ProblemRow
+from kg.rows.trials import TrialStore
 from kg.rows.trials_file import open_file
-from recommender.calibration.response import LEARNED_FROM, ResponseModels
+from kg.triples.hardware_tree import HardwareTree
+from recommender.calibration.mixture import ExpertMixture
+from recommender.calibration.response import LEARNED_FROM, ResponseModel, ResponseModels
 from recommender.calibration.similarity import Similarity
 from recommender.ranking.cases.evidence import CaseQuestion
-from recommender.ranking.cases.ranker import Ranker
+from recommender.ranking.cases.ranker import Ranker, Ranking
 from recommender.ranking.feasibility.feasibility import by_rules
-from recommender.retrieval.neighbours import Retriever
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from embeddings.weights import BlockWeights
-    from kg.nouns.entities import Problem
-    from kg.rows.trial_rows import ProblemRow
-    from kg.rows.trials import TrialStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.calibration.mixture import ExpertMixture
-    from recommender.calibration.response import ResponseModel
-    from recommender.ranking.cases.ranker import Ranking
-    from recommender.retrieval.neighbours import Neighbour
-    from recommender.store.snapshot import WorkspaceSnapshot
+from recommender.retrieval.neighbours import Neighbour, Retriever
+from recommender.store.snapshot import WorkspaceSnapshot
 
 
 class _OnDemand:

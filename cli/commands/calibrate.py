@@ -1,7 +1,5 @@
 """``tunegraph calibrate``: fit the cost model to measured operators or steps."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Annotated

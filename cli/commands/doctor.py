@@ -1,7 +1,5 @@
 """``tunegraph doctor``: is everything here in order, and what to do if not."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``tunegraph evolve``: one step of learning from outcomes, saved as a version."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``tunegraph examples``: small files to try the commands with."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """``tunegraph explain``: why a recommendation was made."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

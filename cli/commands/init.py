@@ -1,7 +1,5 @@
 """``tunegraph init``: the user's file of defaults, from what this machine shows."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from pathlib import Path

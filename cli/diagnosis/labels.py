@@ -1,7 +1,5 @@
 """A text behind its label: a line of a cause, a fault or a statement."""
 
-from __future__ import annotations
-
 from cli.output import as_it_stands
 from cli.text.language import localised
 from cli.text.width import columns_of

@@ -1,7 +1,5 @@
 """``tunegraph kb``: the knowledge base itself: what is in it, is it sound, in and out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

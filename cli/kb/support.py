@@ -1,7 +1,5 @@
 """``tunegraph support``: how well each program is supported for each phase on each chip."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

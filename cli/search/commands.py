@@ -1,7 +1,5 @@
 """``tunegraph search``: run a search, take part in one by hand, see where it stands, read what it found."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

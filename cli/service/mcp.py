@@ -1,7 +1,5 @@
 """``tunegraph mcp``: the workspace as tools of an agent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``tunegraph serve``: the workspace over HTTP."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Corpora: where each is published, at which commit, under which licence, and what must arrive."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

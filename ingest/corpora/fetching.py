@@ -1,7 +1,5 @@
 """A corpus fetched into a folder: every file there and as the catalogue says, or none is handed on."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import re

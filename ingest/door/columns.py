@@ -4,8 +4,6 @@
 measure; a name that does not is left alone.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Facts that the user states for files that lack them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

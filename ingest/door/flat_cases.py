@@ -5,8 +5,6 @@ cell is no value; a cell that is not a simple word is JSON, so ``16`` is a numbe
 ``null`` a value. An object with a name that no header can hold stays whole, in one cell: ``config``.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Limits on the gains that a row may claim: beyond them it is a fault, not evidence."""
 
-from __future__ import annotations
-
 from kg.nouns.entities import Baseline
 
 HIGHEST_OPERATOR_GAIN = 500.0

@@ -1,7 +1,5 @@
 """The ``outcome`` of a record: a value in SI units, or the reason why there is none."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

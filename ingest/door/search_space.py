@@ -1,7 +1,5 @@
 """A search space that a file declares."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kg.nouns.values import Settings, Value

@@ -1,7 +1,5 @@
 """The ``source`` of a record, and the versions of software that record and source state."""
 
-from __future__ import annotations
-
 from ingest.door.values import JsonObject, json_kind
 from kg.nouns.entities import Source
 

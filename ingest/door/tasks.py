@@ -1,7 +1,5 @@
 """The ``task`` of a record: the workload and its limits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

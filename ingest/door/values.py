@@ -1,7 +1,5 @@
 """Values of parameters and shapes, from the forms that files give them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A case as a record: the way back through the door. Reading the record gives the same case."""
 
-from __future__ import annotations
-
 from kg.nouns.entities import Case, Hardware, Kind, Problem, Source, Status, Workload
 
 _STATUSES = {

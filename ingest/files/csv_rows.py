@@ -4,8 +4,6 @@ Where the header is parted by semicolons or tabs, so are the rows; with semicolo
 as spreadsheets of half of the world write them.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A small JSON document."""
 
-from __future__ import annotations
-
 import json
 
 from ingest.files.content import Content, ContentError

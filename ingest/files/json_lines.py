@@ -1,7 +1,5 @@
 """Files of one JSON value a line, read line by line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

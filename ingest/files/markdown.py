@@ -1,7 +1,5 @@
 """Markdown blocks that can hold results: headings, text, tables and fenced code, with their lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The head of a file: enough to recognise its format, or the reason why it cannot be read."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ generated columns and virtual tables compute what a row says, so a small file ca
 refused.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Times as files write them: with their zone, or by a local clock that summer time moves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo

@@ -1,7 +1,5 @@
 """Rules of the audit, shipped ones and those of a user, with every fault of a file and its line."""
 
-from __future__ import annotations
-
 from ingest.files.yaml_tree import Entry, Faults, parse
 from ingest.knowledge.parts import EntryParts
 from kg.errors import CaseFormatError, InputError

@@ -1,7 +1,5 @@
 """Checks across knowledge: references that exist, and trees and causes without circles."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

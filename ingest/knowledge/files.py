@@ -1,7 +1,5 @@
 """Knowledge files (docs/knowledge-format.md) to the nouns of the knowledge, with every fault and its line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar

@@ -1,7 +1,5 @@
 """A layer of a network with the statistics that say how it bears low precision."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -4,8 +4,6 @@ A table or document names layers and some of the statistics, under the names peo
 safetensors file holds weights, from which only the error of rounding them is known.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import struct

@@ -1,7 +1,5 @@
 """A rule of the audit: a setting that costs where it stands in a launch, with where it is right."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

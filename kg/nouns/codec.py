@@ -7,8 +7,6 @@ second, nouns by their fields in turn. ``in_json`` says in a field's metadata wh
     drift: str = field(default="", metadata=in_json(empty=Empty.NULL))
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass

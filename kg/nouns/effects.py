@@ -9,8 +9,6 @@ g: log gain in nats, above zero is better.
 u: the gain in added millionths of a nat, ``round(g * 10**6)``; half a millionth is the error of one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

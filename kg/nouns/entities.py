@@ -4,8 +4,6 @@ Everything here is frozen and true from birth: a constructor refuses what cannot
 canonical already (``ingest.door.records`` is the door); the originals are kept beside them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Frameworks: the programs that models run in, and the software below them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kg.nouns.entities import Source

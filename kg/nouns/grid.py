@@ -1,7 +1,5 @@
 """Regions of electricity grids, and how clean their electricity is through the day."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

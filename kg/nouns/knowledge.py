@@ -3,8 +3,6 @@
 Ids are slugs, unique within their class; every statement carries the source it rests on.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shlex

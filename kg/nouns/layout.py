@@ -1,7 +1,5 @@
 """A layout: how the work of a model is divided over devices."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Look-up of one spelling of a setting in a release of a program."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum

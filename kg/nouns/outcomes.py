@@ -1,7 +1,5 @@
 """Outcomes of A/B tests: two configurations of a problem compared."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -4,8 +4,6 @@ A file ``NAME.json`` in a folder of the user's has the form of ``data/settings``
 each with ``key`` and ``place``, and whatever is to be said of it. A plain ``default`` holds for all releases.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Batches: the provenance of the graph's content."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 It is evidence of what works together, not of a gain: most recipes come without a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -6,8 +6,6 @@ then what comes before or after the release of that number. Whatever else is glu
 version, a build) does not count.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Scopes of strategies: conditions that must hold, and caveats."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kg.nouns.entities import Source

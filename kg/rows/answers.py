@@ -4,8 +4,6 @@ It is a convenience beside the workspace: it is written if the folder can be wri
 entries are dropped first.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing

@@ -4,8 +4,6 @@ A row is the same in two stores if problem, configuration, metric, source and ev
 It contradicts ours if the source is said to have given another value for the same.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass

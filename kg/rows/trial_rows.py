@@ -1,7 +1,5 @@
 """Rows of a trial store: a trial, a problem, and the table of a problem."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

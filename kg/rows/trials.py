@@ -4,8 +4,6 @@ A row carries the number of its batch. A reader sees a graph that ends with some
 ``acknowledged`` to that, and rows of later batches do not exist for it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import zlib

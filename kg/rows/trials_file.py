@@ -1,7 +1,5 @@
 """The SQLite file of the trials: its tables, and what can go wrong with a file."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager

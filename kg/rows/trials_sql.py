@@ -1,7 +1,5 @@
 """The statements that fill and read the trial store; its tables are those of ``data/trials/tables.sql``."""
 
-from __future__ import annotations
-
 FIND_PROBLEM = "SELECT key FROM problems WHERE id = ?"
 FIND_SETTINGS = "SELECT key FROM settings WHERE digest = ?"
 FIND_WORD = "SELECT key FROM words WHERE text = ?"

@@ -1,7 +1,5 @@
 """The circumstances in which a gain was seen: lengths, batch, layout and software, by the names of facts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kg.nouns.entities import Kind

@@ -10,8 +10,6 @@ In the syntax of Python's expressions, of which nothing is executed::
     comparison = "==" | "!=" | "<" | "<=" | ">" | ">="
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable

@@ -5,8 +5,6 @@ A fact that the question does not state is unknown; Kleene's logic carries that 
 as one side fails, ``or`` holds as soon as one side holds. The grammar is :mod:`kg.terms.condition_grammar`'s.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

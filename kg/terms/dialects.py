@@ -4,8 +4,6 @@ Read from ``data/settings/meanings.yaml``, which says how it is written. Facts a
 stand beside tensors (``tp x dp`` devices), a batch is of one engine, drafted tokens leave out the root.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ A condition (:mod:`kg.terms.conditions`) may read these facts and no others, so 
 fault of the file and never an unknown of every question.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass

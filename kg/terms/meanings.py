@@ -1,7 +1,5 @@
 """Settings of programs by the facts that they state, read from ``data/settings/meanings.yaml``."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

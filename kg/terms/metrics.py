@@ -3,8 +3,6 @@
 A metric that is not listed keeps its name; then the record must say which way is better.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

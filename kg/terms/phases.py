@@ -1,7 +1,5 @@
 """The phases of a workload: the words people use, the kind of workload, the activity and its synonyms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kg.nouns.entities import Workload, WorkloadKind

@@ -1,7 +1,5 @@
 """Releases of torch_npu, which people name by the PyTorch release that it extends."""
 
-from __future__ import annotations
-
 import re
 
 ASCEND_RELEASES = {

@@ -1,7 +1,5 @@
 """Number formats by one name each."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

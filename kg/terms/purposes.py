@@ -1,7 +1,5 @@
 """Purposes of settings, from ``data/settings/purposes.yaml``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from enum import StrEnum

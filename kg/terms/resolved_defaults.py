@@ -7,8 +7,6 @@ settings, taken as nobody tells them, and ``?`` for what no reader of the source
 as the default only where every case that may hold gives it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """Tasks of models that follow from their names, and the lengths of their requests."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase

@@ -3,8 +3,6 @@
 Rates keep what they count (``tokens/s``, ``samples/s/device``); per hour or per minute becomes per second.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum

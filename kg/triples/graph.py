@@ -4,8 +4,6 @@ Terms and triples are pyoxigraph's, and everything is in the default graph. Valu
 bindings, never by formatting a string.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Protocol, TypeAlias

@@ -3,8 +3,6 @@
 A name may carry what an edition adds to it: ``ResNeSt50_ID1234_for_PyTorch`` is ``ResNeSt50``.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from functools import cache

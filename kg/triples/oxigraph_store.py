@@ -1,7 +1,5 @@
 """Triples in Oxigraph: on disk for a workspace, in memory for tests and small things."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterable, Iterator

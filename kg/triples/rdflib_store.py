@@ -4,8 +4,6 @@ Terms are converted at the edge, lexical forms untouched. rdflib is imported her
 module is imported late.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import IO
 

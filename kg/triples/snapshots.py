@@ -5,8 +5,6 @@ links where the file system has them, and ``graph/CURRENT`` is switched to name 
 a shared lock on the folder it reads, so pruning leaves that alone.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The terms of the graph: namespaces, classes and predicates; ``data/ontology/tuning.ttl`` documents ours."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

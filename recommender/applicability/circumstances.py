@@ -1,7 +1,5 @@
 """Compares the circumstances of an effect with those of a question: its baseline and its framework."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from kg.nouns.framework import Framework

@@ -1,7 +1,5 @@
 """The framework that a question is about: the one it names, or the usual one of its vendor and phase."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

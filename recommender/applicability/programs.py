@@ -1,7 +1,5 @@
 """The programs that a question names: known ones by their ids, and those that are read but not modelled."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

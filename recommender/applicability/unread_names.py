@@ -1,7 +1,5 @@
 """Names in a question that nothing reads: a misspelt size is refused, others are told in notes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches

@@ -5,8 +5,6 @@ Sizes stand on a log scale, so that the difference of two columns is the logarit
 dimension to the parameter that divides it, of one tile to another.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -8,8 +8,6 @@ the file holds beside them those learned without each device, so that a backtest
 what it asks about.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

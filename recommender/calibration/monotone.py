@@ -6,8 +6,6 @@ A weight says by which factor one unit of a feature raises the expectation, so a
 for a reader, and more of what is bad never makes an answer look better. Fitting and answering are NumPy.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ The quantiles are those of split conformal prediction with whole devices as bloc
 counts as the square root of its problems, so that no large table speaks for all.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

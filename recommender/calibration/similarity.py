@@ -7,8 +7,6 @@ found with those, so learning them moves no vector. The cost of a distance is th
 the best of a problem so far away had, measured on the pairs that the weights were learned from.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import zlib

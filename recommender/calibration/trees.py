@@ -6,8 +6,6 @@ the children of node ``i`` are ``2 * i + 1`` and ``2 * i + 2``. A leaf higher up
 X: features, shape (n, d); nan where unknown.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ value: what one test is expected to be worth, in nats a problem: ``E[max(h, b)] 
 it is surely better or surely worse.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

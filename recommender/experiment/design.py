@@ -4,8 +4,6 @@ A round runs every arm once, in an order drawn for it from the seed, so that dri
 order is the same after a restart. Rounds of two arms are pairs.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ off is the last one, and goes when the experiment is resumed. The file is the ex
 resumed run read nothing else. A mark beside it notes its length: lines that went at its end are noticed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import json

@@ -4,8 +4,6 @@
 Without either it is the time that the command takes. The first metric decides, the others are for guardrails.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kg.errors import InputError

@@ -16,8 +16,6 @@ Source:
     Randomized Experiments, arXiv 2210.08589 (2022), theorem 2 for a single coefficient.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

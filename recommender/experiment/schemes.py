@@ -14,8 +14,6 @@ record arm and time nearly coincide, so that alone makes the interval some twice
 it tells an effect from the difference of two sessions, so ``SESSION`` is added to its variance.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

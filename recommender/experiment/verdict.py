@@ -1,7 +1,5 @@
 """Verdicts: what an interval says about an effect, given a margin that was chosen beforehand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum

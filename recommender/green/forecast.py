@@ -1,7 +1,5 @@
 """Forecasts of carbon intensity from a series' own past, eight days ahead in slots of half an hour."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ h: slots ahead of an origin, 0 for the origin itself; u = t + h: slots that are 
 v[:t] alone, so nothing after an origin moves its forecast.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -5,8 +5,6 @@ with T the throughput, eta the work per joule, t the time that tuning took and t
 Effects add in logs: ln(C1/C0) = ln(E1/E0) + ln(I1/I0).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

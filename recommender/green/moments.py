@@ -1,7 +1,5 @@
 """Moments as people write them: ``tomorrow 08:00``, ``monday 9:00``, ``+12h``, ``2026-11-24 08:00``."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """A plan: when a job runs, what that saves against starting at once, and how sure the saving is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

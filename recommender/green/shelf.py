@@ -1,7 +1,5 @@
 """The stored series of a workspace, a file a region, with what was learned from them."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

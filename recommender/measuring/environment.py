@@ -1,7 +1,5 @@
 """The environment of a measurement: processor, system and versions; no names of hosts or users."""
 
-from __future__ import annotations
-
 import platform
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ that nobody is left to end what carries the marks of this process, and the guard
 then surely. It costs one shell a process of ours, which sleeps. Linux alone: marks are read in ``/proc``.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

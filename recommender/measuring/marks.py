@@ -1,7 +1,5 @@
 """Marks in the environment of what was started here, by which it is found again and nothing else is."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Secrets in commands and environments, masked before anything is written: known by the name before them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar

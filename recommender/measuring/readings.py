@@ -1,7 +1,5 @@
 """Numbers in what a command printed: by a path into its JSON, or by a regular expression."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Users' regular expressions, whose time may grow without bound: matched in a process that has a limit."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

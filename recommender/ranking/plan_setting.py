@@ -1,7 +1,5 @@
 """A setting of a plan: what to set, where it is written, and what says so."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

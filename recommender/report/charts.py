@@ -1,7 +1,5 @@
 """Charts as static SVG: a frame with axes and a grid, marks in it, and bars that stand in tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

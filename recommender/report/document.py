@@ -1,7 +1,5 @@
 """The document of a report: all that its page shows as plain JSON, which any other form is made from."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Markup of HTML and SVG as text: what is no markup yet is escaped when it enters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """The page of a report: one file with style, script and content inside, that asks nothing of a network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

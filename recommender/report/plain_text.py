@@ -1,7 +1,5 @@
 """A section of the report as plain text: a line for each block, gaps between cells, nothing for drawings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from html import unescape

@@ -4,8 +4,6 @@ Source:
     OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

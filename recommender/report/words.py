@@ -1,7 +1,5 @@
 """The fixed words of a report in the language of its reader."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

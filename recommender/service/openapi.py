@@ -1,7 +1,5 @@
 """The description of the service for other programs: OpenAPI schemas and examples of questions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

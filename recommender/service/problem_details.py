@@ -1,7 +1,5 @@
 """Faults as problem details: RFC 9457, with the exit code of the command line as ``code``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from http import HTTPStatus
 

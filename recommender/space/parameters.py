@@ -5,8 +5,6 @@ values has *levels*, numbered in order; level ``k`` of ``L`` lies at ``k / (L - 
 kernel's block size are equally far apart whatever the sizes are.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum

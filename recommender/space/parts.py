@@ -1,7 +1,5 @@
 """The parts of what is searched: a model's embedding, attention and MLP, each with parameters and a time."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Search spaces as files declare them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kg.errors import InputError

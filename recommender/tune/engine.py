@@ -1,7 +1,5 @@
 """An engine's way to be started, asked and stopped: a row of ``data/tune/engines.yaml``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """``tunegraph tune`` with real processes: an engine that speaks real HTTP, with faults to order."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -4,14 +4,11 @@ A library loaded before all others (``tests/power/power_cut.c``) keeps what was 
 Python, SQLite or the graph's database.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +19,6 @@ from recommender.experiment import journal as experiment_journal
 from recommender.files import folder_faults
 from recommender.search.log.storage_journal import StorageJournal
 from tests.power.writers import DIMENSION, PARTS, SAMPLES, TRIPLES
-
-if TYPE_CHECKING:
-    pass
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(

@@ -6,8 +6,6 @@
 is not there is skipped. A start of vLLM takes a minute.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Law 9: after k measurements of exactly a question the decision is the best of them, with its own number."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Results in the forms of older releases, and of forms beside the usual ones; entries as in ``outputs``."""
 
-from __future__ import annotations
-
 import json
 
 _SERVED = {"throughput": 409.6, "ttft": 0.15, "e2e_latency": 5.0}

@@ -3,8 +3,6 @@
 Each entry: name of the file, its text, and what a reader must find in it, in SI units.
 """
 
-from __future__ import annotations
-
 import json
 
 

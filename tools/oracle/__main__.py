@@ -9,8 +9,6 @@
 imported. How a release is mined stands in docs/knowledge.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json
@@ -18,23 +16,19 @@ import random
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.errors import MissingDependencyError, UnknownEntityError
 from kg.nouns.release import release_key
 from tools.oracle.judge import judge
 from tools.oracle.own import compare
 from tools.oracle.settings.checkout import checkout
-from tools.oracle.settings.history import add_releases, state_of, to_text
+from tools.oracle.settings.history import State, add_releases, state_of, to_text
 from tools.oracle.settings.mining import mine
 from tools.oracle.settings.plans import PLANS
 from tools.oracle.settings.source import read_module
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tools.oracle.settings.history import State
 
 SHIPPED = Path(__file__).resolve().parents[2] / "data" / "settings"
 _VARIABLE = re.compile(r"[A-Za-z_]\w*=")

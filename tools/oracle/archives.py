@@ -1,16 +1,11 @@
 """Files of a release without installing it: of a wheel or source distribution, or of a repository's tag."""
 
-from __future__ import annotations
-
+import re
 import subprocess
 import tarfile
 import zipfile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterator
-    from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path
 
 
 def archive_files(path: Path, wanted: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:

@@ -1,14 +1,9 @@
 """Statements of C and C++ sources that write errors and logs, read by regular expressions and brackets."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tools.oracle.python_statements import RAISED, Statement, literal, percent_template, slot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CALLS = {
     "LLAMA_LOG_ERROR": "error", "LLAMA_LOG_WARN": "warning", "LLAMA_LOG_INFO": "info",

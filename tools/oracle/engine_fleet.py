@@ -5,19 +5,13 @@ the steps of engines that wait for one another follow ``vllm/v1/engine/core.py``
 ``coordinator.py`` of vLLM 0.32; the device is replaced by the given time of a step.
 """
 
-from __future__ import annotations
-
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tools.oracle.serving_load import LoadRequest, ServingLoad, StepWork, requests_of
-from tools.oracle.simulated_clock import ClockSignal, Meeting, PassLane, SimulatedClock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tools.oracle.simulated_clock import ClockProcess
+from tools.oracle.simulated_clock import ClockProcess, ClockSignal, Meeting, PassLane, SimulatedClock
 
 PUBLISHED_S = 0.1
 """Between two counts that engines publish (``min_stats_update_interval_ms`` of the coordinator)."""

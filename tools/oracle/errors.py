@@ -7,8 +7,6 @@ installed); of programs that no index has, from a git directory (``--repo``) at 
 are made, those of repositories where ``--repo`` names them. Which releases and files: ``errors.yaml``.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import hashlib
@@ -16,17 +14,14 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from recommender.diagnosis.statements import FIELDS, GAP, LEVELS, anchors_of
 from tools.oracle.archives import archive_files, tag_files
 from tools.oracle.c_statements import c_statements
 from tools.oracle.python_statements import RAISED, Statement, percent_template, python_statements
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_WORDS = 10

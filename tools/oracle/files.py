@@ -1,19 +1,14 @@
 """Settings that stand in JSON, YAML or overrides, held against the fields that a release has."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
+from tools.oracle.facts import Entry, Facts
 from tools.oracle.rebuilt import is_choice, typed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tools.oracle.facts import Entry, Facts
 
 _PYTHON: dict[str, type | tuple[type, ...]] = {
     "bool": bool, "int": int, "float": (int, float), "str": str, "list": list, "object": dict,

@@ -5,19 +5,15 @@ the JSON of its flags is held against its configuration classes, and the combina
 refuses are refused.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.setting_registry import registry
 from tools.oracle.facts import Facts, facts, releases
 from tools.oracle.files import as_flags, dictionary, objects, overrides
 from tools.oracle.rebuilt import RebuiltParser, typed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = ["judge", "releases"]
 

@@ -1,7 +1,5 @@
 """Loads drawn by a seed over wide ranges, as many of each kind."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

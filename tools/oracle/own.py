@@ -5,23 +5,17 @@ What the package checks only later, when it makes its engine, its parser cannot 
 fields of objects that the parser leaves open, and combinations of flags. No wrong ones of these are drawn.
 """
 
-from __future__ import annotations
-
 import json
+import random
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from kg.errors import MissingDependencyError
-from tools.oracle.facts import facts
+from tools.oracle.facts import Entry, Facts, facts
 from tools.oracle.judge import judge
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tools.oracle.facts import Entry, Facts
 
 _ASK = """
 import contextlib, io, json, sys

@@ -3,16 +3,11 @@
 Read by ``ast``; nothing is imported or run. A template is text with ``{name}`` where a value is put in.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import string
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 RAISED = "raise"
 """Level of what is raised or asserted: the last line of a traceback shows it."""

@@ -1,16 +1,12 @@
 """A program's argument parser, rebuilt from the facts of a release."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tools.oracle.facts import Entry, Facts
+from tools.oracle.facts import Entry, Facts
 
 _TRUE, _FALSE = {"true", "t", "1", "yes", "y", "on"}, {"false", "f", "0", "no", "n", "off"}
 _SCALED = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])")

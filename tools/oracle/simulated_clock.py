@@ -4,8 +4,6 @@ A process is a generator that yields the signal that it waits for and gets back 
 What happens at one moment happens in the order in which it was planned.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Generator
 from itertools import count

@@ -4,8 +4,6 @@ Written before any analyser was changed for them, from what people report of the
 analyser is looked at. ``cost`` is the time to lose in a step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -17,8 +17,6 @@ A value is either fixed or ``{column: NAME}``. Text that begins with ``?`` is a 
 answer before anything is read. A metric may have settings of its column alone: ``config: {kind: a}``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A draft of a mapping for a CSV table, from its headers and cells; gaps are left as questions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -3,8 +3,6 @@
 An example is ``N=1536,K=7168,device_name=NVIDIA_H20,dtype=fp8_w8a8,block_shape=[128,128].json``.
 """
 
-from __future__ import annotations
-
 from ingest.formats.format import Format
 from ingest.formats.kernels.table_layout import TableLayout
 

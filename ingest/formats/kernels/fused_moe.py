@@ -1,7 +1,5 @@
 """Tuned tables of fused mixture-of-experts kernels, as vLLM and SGLang keep them: tokens to configuration."""
 
-from __future__ import annotations
-
 from ingest.formats.format import Format
 from ingest.formats.kernels.table_layout import TableLayout
 

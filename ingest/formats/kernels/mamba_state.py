@@ -3,8 +3,6 @@
 An example is ``headdim=64,dstate=128,device_name=NVIDIA_B200,cache_dtype=float16.json``.
 """
 
-from __future__ import annotations
-
 from ingest.formats.format import Format
 from ingest.formats.kernels.table_layout import TableLayout
 

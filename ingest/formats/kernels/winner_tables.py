@@ -1,7 +1,5 @@
 """Common parts of tables of tuned kernels that name the winner for each size, without its time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

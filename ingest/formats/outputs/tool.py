@@ -1,7 +1,5 @@
 """The tools whose results are read, and what each calls them: the tables of ``data/outputs``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

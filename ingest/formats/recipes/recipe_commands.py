@@ -3,8 +3,6 @@
 A place (path, port, address, rank, name of a server) is no setting and is left out.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

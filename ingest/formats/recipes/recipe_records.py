@@ -1,7 +1,5 @@
 """The door for recipes: what a record may say (docs/formats.md), and the recipe it becomes."""
 
-from __future__ import annotations
-
 import json
 import re
 from difflib import get_close_matches

@@ -5,8 +5,6 @@ statement comes before the ingest's option ``hardware``, that before a device na
 file; what is not a statement is listed as a guess.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

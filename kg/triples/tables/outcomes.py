@@ -1,7 +1,5 @@
 """Outcomes of A/B tests."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from kg.nouns.outcomes import Outcome

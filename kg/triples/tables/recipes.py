@@ -1,7 +1,5 @@
 """Recipes: one node each; their settings are one literal that keeps the order, with the keys beside it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import MISSING, dataclass
 from typing import Any

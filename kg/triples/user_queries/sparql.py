@@ -4,8 +4,6 @@ An innocent-looking query can run for minutes and fill the memory, and the engin
 So it runs in a child with a deadline and limits of memory and rows, over a snapshot opened for reading.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ Units: operations and bytes per second, bytes, hertz, watt. The names of facts a
 ``docs/knowledge-format.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Unknown sizes are refused by name when a workload needs them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache

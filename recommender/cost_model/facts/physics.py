@@ -3,8 +3,6 @@
 ``physics.csv`` has the constants of the physics.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from functools import cache

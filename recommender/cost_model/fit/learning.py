@@ -6,8 +6,6 @@ Notation: X features (n, d); y log ratio of measured over analytic time (n,); no
 ``exp(2 a) + exp(2 b) short`` where ``short`` is near 1 for kernels that last as long as their launch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

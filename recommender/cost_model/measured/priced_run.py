@@ -1,11 +1,9 @@
 """A measured run beside its price: where it lies, and how far off the price was."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kg.nouns.codec import JsonNoun
-from recommender.cost_model.measured.step_place import StepPlace  # noqa: TC001  says how JSON is read
+from recommender.cost_model.measured.step_place import StepPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

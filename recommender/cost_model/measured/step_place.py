@@ -1,7 +1,5 @@
 """The place of a step among others: its work, its machine, its layout and its load."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

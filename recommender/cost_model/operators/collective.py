@@ -5,8 +5,6 @@ rank for all-gather and reduce-scatter, all of a rank's data for all-reduce and 
 Times are microseconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

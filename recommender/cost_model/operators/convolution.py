@@ -5,8 +5,6 @@ m = B h w, n = D / groups, k = C r r / groups, once per group; on DaVinci cores 
 padded to 16. Depthwise layers leave the matrix unit nearly empty: their cost is the padding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ the residual, which describes the kernel library, is used where the cores are of
 Times are microseconds.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

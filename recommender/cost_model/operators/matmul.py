@@ -6,8 +6,6 @@ left to the residual, because it does so for some sizes and not for others.
 Times are microseconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

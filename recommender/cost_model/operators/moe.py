@@ -4,8 +4,6 @@ Tokens choose experts at random, so an expert sees a Poisson number of rows: som
 (their weights are not read), some need one tile of rows more than the mean says. Microseconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

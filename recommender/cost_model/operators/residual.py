@@ -6,8 +6,6 @@ regression trees, both made for small relative errors. Both are plain arrays; pr
 alone. They are fitted in ``recommender.cost_model.fit.learning``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 What the cost model has no setting for is left out and named.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@
 last measured position the share falls as between the last two.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Defaults of engines where they decide the time of a step."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from functools import cache

@@ -3,8 +3,6 @@
 A batch of configurations is one array per setting, so that thousands cost little more than one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType

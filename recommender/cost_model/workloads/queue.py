@@ -5,8 +5,6 @@ Mathematics 29, 1977, halved because requests take equally long (with one slot t
 and Khinchine's formula). Tails are taken as exponential.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -8,8 +8,6 @@ are alike and taken together. Arrays run over engines; all configurations see th
 of one do not depend on which others are replayed beside it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import TypeVar
 

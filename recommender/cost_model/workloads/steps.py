@@ -1,7 +1,5 @@
 """Costs of a step for a batch of configurations: time with its split, memory and power."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The process of a command that waited: begun, paused, let go on, and ended with all that it started."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The state of a waiter on disk: what it waits with, and the locks that keep others off."""
 
-from __future__ import annotations
-
 import fcntl
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ shift in mean; Page's problem in the form of Siegmund and Venkatraman, Ann. Stat
 over all splits is held against a threshold; what is after the split is looked through again.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

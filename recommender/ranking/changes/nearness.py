@@ -10,8 +10,6 @@ positive definite. A size that the question does not state sets nothing apart.
 releases of one framework showed no distance of their own, so none is kept.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -11,8 +11,6 @@ moves m by about ``p K s`` at most, and log s by about ``p (WIDE^2 - B) / 2``.
 Source: Huber and Ronchetti, Robust Statistics, 2nd edition, 2009, sections 5.2 and 6.4.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

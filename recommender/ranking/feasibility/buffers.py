@@ -5,8 +5,6 @@ K no longer than the blocks that share a scale; on AMD's devices one stage is su
 keeps its base blocks in L0A, L0B and (32 bit) L0C. Lower bounds: what they refuse cannot run.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Rules by arithmetic and by facts of the chip: what divides what, and which number formats there are."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """A question about one kernel: sizes, precision, language and device, all that a tile depends on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -3,8 +3,6 @@
 By hand, as questions import no scipy; a test holds it against scipy's L-BFGS-B.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

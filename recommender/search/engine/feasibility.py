@@ -5,8 +5,6 @@ less, since what one device cannot run another can. Where nothing was seen the p
 answers. It is not a rule: nothing is ever ruled out by it, only made less attractive.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

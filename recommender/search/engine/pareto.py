@@ -3,8 +3,6 @@
 ``points``: costs, shape (n, m), one row a configuration; finite.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """The results of a search by configuration: repeats averaged, limits checked, the incumbent."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

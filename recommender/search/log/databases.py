@@ -3,8 +3,6 @@
 What a driver says of a database that is away is told in one line, and never with a password.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """The metadata in the log of a search: its file, its sources, and how it began and ended."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self

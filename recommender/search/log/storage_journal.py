@@ -5,8 +5,6 @@ other's. What differs: the lock is the kernel's and goes with the process that h
 cut is cut off before the next is written; a file that is gone is waited for and never made anew.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

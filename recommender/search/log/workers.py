@@ -5,8 +5,6 @@ again; whoever sees the same beat for long enough takes it for gone. Only the lo
 clocks that differ between machines do no harm, and neither does a storage that is away for a while.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Hashable, Mapping

@@ -3,8 +3,6 @@
 ``cost``: the first objective on the log scale, lower is better; nan where an evaluation failed.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ buffer (UB) between queues in, queues out and what is reckoned with. All rules a
 are held whole, as the parameters here are meant.
 """
 
-from __future__ import annotations
-
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 from recommender.space.made.needs import FRACTAL, KernelRequest, Need
 from recommender.space.made.shapes import power_above, powers

@@ -1,7 +1,5 @@
 """GeneratedSpace spaces: parameters and constraints, and what was left out with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

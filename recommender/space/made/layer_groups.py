@@ -1,7 +1,5 @@
 """Precision by layer group in a space of layouts: what a ranking lets go down, within a budget."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

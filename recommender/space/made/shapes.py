@@ -1,7 +1,5 @@
 """Sizes of a kernel's problem, as a shape tells them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 

@@ -4,8 +4,6 @@ The rules are lower bounds: what they leave out cannot run. Registers are no rul
 more than a thread may have is spilled to memory and runs, slowly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from recommender.space.made import triton_ascend

@@ -4,8 +4,6 @@ There are no warps and no stages to set; the compiler overlaps transfers with co
 is on, for which each block takes its room twice. A grid above the cores runs in turns.
 """
 
-from __future__ import annotations
-
 from recommender.space.made.generated import ExcludedValue, SpaceDraft, rule
 from recommender.space.made.needs import FRACTAL, KernelRequest, Need
 from recommender.space.made.shapes import power_above, powers

@@ -8,8 +8,6 @@ A restore unpacks beside the workspace, checks all of it, and then exchanges the
 old one is renamed, not deleted.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The files of a workspace checked one by one, whatever state they are in; nothing is changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from io import BytesIO

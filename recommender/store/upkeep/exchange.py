@@ -1,7 +1,5 @@
 """A new folder put in the place of an old one, in one step where the system has one."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

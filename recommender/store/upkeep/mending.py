@@ -4,8 +4,6 @@ The graph is made from the batches, the vectors from the problems, and the index
 What is replaced of the graph is renamed, never deleted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

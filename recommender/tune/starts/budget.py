@@ -1,7 +1,5 @@
 """The budget of a tune: starts and time."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from threading import Event

@@ -1,20 +1,14 @@
 """Flags of argument parsers: calls of ``add_argument``, and parsers made from configuration classes."""
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from tools.oracle.settings.class_flags import group_flags, of_field, readable_numbers
 from tools.oracle.settings.fields import Field, fields_of
-from tools.oracle.settings.source import Mined, as_text, scopes, tail
+from tools.oracle.settings.source import Mined, Module, Sources, as_text, scopes, tail
 from tools.oracle.settings.types import apply_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tools.oracle.settings.source import Module, Sources
 
 _ADDS_CHOICE = "add_parser_argument_choices_value"
 Overrides: TypeAlias = "dict[str, dict[str, ast.expr]]"

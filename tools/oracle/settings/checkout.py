@@ -1,20 +1,14 @@
 """The sources of a release as a folder: a folder, an archive of a package index, or a tag of a repository."""
 
-from __future__ import annotations
-
 import re
 import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tools.oracle.archives import archive_files, tag_files
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tools.oracle.settings.plans import Plan
+from tools.oracle.settings.plans import Plan
 
 _ARCHIVE = re.compile(r"[\w.-]+?-(?P<release>\d[^-]*?)(?:\.tar\.gz|-.*\.whl)")
 _DATA = re.compile(r"^[^/]+\.data/(?:purelib|platlib)/")

@@ -1,16 +1,11 @@
 """The fields of a Rust program's ``struct Args`` that clap makes options of, read by regular expressions."""
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from tools.oracle.settings.source import Mined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _STRUCT = re.compile(r"^struct Args \{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"#\[clap\((?P<said>[^\]]*)\)\]\s*(?:#\[[^\]]*\]\s*)*(?P<name>\w+): (?P<kind>[\w<>:]+),")

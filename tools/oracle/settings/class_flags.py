@@ -1,18 +1,12 @@
 """Flags that parsers make of fields of configuration classes, each program's parser by its rule."""
 
-from __future__ import annotations
-
 import ast
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tools.oracle.settings.fields import Field, fields_of
-from tools.oracle.settings.source import Mined, as_literal, as_text, tail, texts
+from tools.oracle.settings.source import Mined, Module, Sources, as_literal, as_text, tail, texts
 from tools.oracle.settings.types import apply_action, type_of_reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tools.oracle.settings.source import Module, Sources
 
 
 def of_field(field: Field, key: str = "") -> Mined:

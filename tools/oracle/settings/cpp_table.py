@@ -3,17 +3,12 @@
 Defaults are those of the record that the arguments fill (``common/common.h``).
 """
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from tools.oracle.settings.source import Mined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _ENTRY = re.compile(
     r"add_opt\(common_arg\(\s*\{(?P<names>[^}]*)\}(?:,\s*\{(?P<off>[^}]*)\})?(?P<rest>.*?)(?=add_opt\(common_arg\(|\Z)",

@@ -1,20 +1,23 @@
 """Environment variables: tables of getters, classes of fields, and single reads in Python and C++."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from tools.oracle.settings.fields import kind_of
-from tools.oracle.settings.source import READERS, Mined, as_literal, as_text, idle_tests, state_default, tail
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from tools.oracle.settings.source import Module, Sources
+from tools.oracle.settings.source import (
+    READERS,
+    Mined,
+    Module,
+    Sources,
+    as_literal,
+    as_text,
+    idle_tests,
+    state_default,
+    tail,
+)
 
 TABLES = {"environment_variables", "env_variables"}
 _READS = {"getenv", "get"}

@@ -1,14 +1,13 @@
 """Values of expressions by cases, where a setting is followed through the functions that settle it."""
 
-from __future__ import annotations
-
 import ast
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial, reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools.oracle.settings.functions import HOOKS, reads, set_by
+from tools.oracle.settings.functions import HOOKS, FunctionIndex, SourceFunction, reads, set_by
 from tools.oracle.settings.source import UnresolvedError, tail
 from tools.oracle.settings.symbols import (
     COMPUTED,
@@ -16,6 +15,7 @@ from tools.oracle.settings.symbols import (
     NOBODY,
     OWNERS,
     UNSEEN,
+    Cases,
     Symbol,
     chained,
     compared,
@@ -27,12 +27,6 @@ from tools.oracle.settings.symbols import (
     short,
     truth,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tools.oracle.settings.functions import FunctionIndex, SourceFunction
-    from tools.oracle.settings.symbols import Cases
 
 State = dict[str, "Cases"]
 TOLD = "."

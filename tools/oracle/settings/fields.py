@@ -1,18 +1,22 @@
 """Fields of configuration classes: dataclasses, pydantic models, annotated records."""
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools.oracle.settings.source import READERS, Mined, as_literal, as_text, state_default, tail, type_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tools.oracle.settings.source import Module, Sources
+from tools.oracle.settings.source import (
+    READERS,
+    Mined,
+    Module,
+    Sources,
+    as_literal,
+    as_text,
+    state_default,
+    tail,
+    type_of,
+)
 
 BOUNDS = {"ge": "low", "gt": "low", "le": "high", "lt": "high"}
 _LISTS = {"list", "List", "tuple", "Tuple", "set", "Set", "Sequence", "frozenset"}

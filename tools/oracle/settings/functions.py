@@ -1,19 +1,12 @@
 """Functions of a program's sources by name, what they call, and which settings they set."""
 
-from __future__ import annotations
-
 import ast
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tools.oracle.settings.source import as_text, tail
+from tools.oracle.settings.source import Mined, Module, Sources, as_text, tail
 from tools.oracle.settings.symbols import OWNERS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tools.oracle.settings.source import Mined, Module, Sources
 
 HOOKS = frozenset({"run_hook", "run_post_process_pass"})
 """SGLang's functions that run one which they are given."""

@@ -6,18 +6,13 @@ that of the newest release that has it, and ``before`` holds what it was until a
 holds what a release names only to refuse it or to warn that it does nothing, with what it names instead.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 from kg.nouns.release import release_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from tools.oracle.settings.plans import Plan
-    from tools.oracle.settings.source import Mined
+from tools.oracle.settings.plans import Plan
+from tools.oracle.settings.source import Mined
 
 Identity: TypeAlias = "tuple[str, str]"
 State: TypeAlias = "dict[Identity, dict[str, Any]]"

@@ -5,16 +5,17 @@ paths that it may be. Paths are followed through names, attributes of ``self``, 
 without regard to order.
 """
 
-from __future__ import annotations
-
 import ast
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tools.oracle.settings.fields import kind_of, parameters
 from tools.oracle.settings.source import (
     Mined,
+    Module,
+    Sources,
     UnresolvedError,
     as_literal,
     as_text,
@@ -25,11 +26,6 @@ from tools.oracle.settings.source import (
     texts,
     type_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from tools.oracle.settings.source import Module, Sources
 
 Paths = frozenset[str]
 NOWHERE: Paths = frozenset()

@@ -1,9 +1,8 @@
 """The settings of one release of a program, from a folder with its sources."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from kg.nouns.release import release_key
 from tools.oracle.settings.arguments import flags
@@ -13,17 +12,11 @@ from tools.oracle.settings.cpp_table import table_arguments
 from tools.oracle.settings.environment import native_variables, variables
 from tools.oracle.settings.fields import Field, Kind, fields_of, forbids
 from tools.oracle.settings.mappings import json_fields
-from tools.oracle.settings.plans import SYSTEM
+from tools.oracle.settings.plans import SYSTEM, Plan
 from tools.oracle.settings.refusals import add_refusals
 from tools.oracle.settings.resolution import add_resolutions
 from tools.oracle.settings.source import Mined, Sources
 from tools.oracle.settings.trainers import dictionary_keys, yaml_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from tools.oracle.settings.plans import Plan
 
 
 def mine(plan: Plan, folder: Path, release: str = "main") -> list[Mined]:

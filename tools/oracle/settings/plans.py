@@ -1,7 +1,5 @@
 """The places where each program keeps its settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

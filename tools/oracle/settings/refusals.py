@@ -4,18 +4,12 @@ Only conditions that consist of settings alone are taken, two or more of them, a
 our own: ``--reuse-fp32-param and not --bf16``. What depends on anything else is left out.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
-from tools.oracle.settings.source import as_text, tail
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from tools.oracle.settings.source import Mined, Sources
+from tools.oracle.settings.source import Mined, Sources, as_text, tail
 
 Terms: TypeAlias = "list[tuple[str, str]]"
 """Settings, each with what is said of it."""

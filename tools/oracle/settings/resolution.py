@@ -7,15 +7,14 @@ settings, and ``?`` for whatever else a condition asks. A value that depends on 
 nothing is guessed.
 """
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tools.oracle.settings.expressions import RETURN, TOLD, Expressions, State
-from tools.oracle.settings.functions import FunctionIndex, reads, set_by
-from tools.oracle.settings.source import tail
+from tools.oracle.settings.functions import FunctionIndex, SourceFunction, reads, set_by
+from tools.oracle.settings.source import Mined, Sources, tail
 from tools.oracle.settings.symbols import (
     COMPUTED,
     NOBODY,
@@ -23,6 +22,8 @@ from tools.oracle.settings.symbols import (
     UNKNOWN,
     UNSEEN,
     Bound,
+    Cases,
+    Terms,
     chained,
     joined,
     operated,
@@ -30,13 +31,6 @@ from tools.oracle.settings.symbols import (
     same,
     short,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tools.oracle.settings.functions import SourceFunction
-    from tools.oracle.settings.source import Mined, Sources
-    from tools.oracle.settings.symbols import Cases, Terms
 
 _BUDGET = 20_000
 """Statements after which a setting counts as computed."""

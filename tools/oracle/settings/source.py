@@ -4,20 +4,14 @@ Names are looked up as a reader would: first in the module that uses them, then 
 the name stands there once.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
+from typing import Any
 
 _TESTS = {"test", "tests", "benchmark", "benchmarks"}
 _CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)

@@ -1,16 +1,12 @@
 """Symbols that resolved defaults depend on, and what can be said of them: terms, in words of our own."""
 
-from __future__ import annotations
-
 import ast
 import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tools.oracle.settings.source import ARITHMETIC, tail
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 Terms = tuple[str, ...]
 Cases = tuple[tuple[Terms, Any], ...]

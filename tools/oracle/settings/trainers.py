@@ -1,20 +1,13 @@
 """Settings of trainers that are no flags: DeepSpeed's JSON, Hydra's YAML."""
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import yaml
 
-from tools.oracle.settings.source import Mined, as_literal, tail, type_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from tools.oracle.settings.source import Module, Sources
+from tools.oracle.settings.source import Mined, Module, Sources, as_literal, tail, type_of
 
 _GETTERS = {"get_scalar_param", "get_dict_param", "get_list_param"}
 _POWER = re.compile(r"[-+]?\d+e[-+]?\d+")

@@ -1,17 +1,20 @@
 """Reads the arguments of ``add_argument``: type, number of words, choices, action, successor of a flag."""
 
-from __future__ import annotations
-
 import ast
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from tools.oracle.settings.source import READERS, Mined, as_literal, as_text, state_default, tail, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tools.oracle.settings.source import Module, Sources
+from tools.oracle.settings.source import (
+    READERS,
+    Mined,
+    Module,
+    Sources,
+    as_literal,
+    as_text,
+    state_default,
+    tail,
+    texts,
+)
 
 _FLAG = re.compile(r"--[a-z][a-z0-9.]*(?:[-_][a-z0-9]+)*")
 

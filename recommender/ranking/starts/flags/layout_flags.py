@@ -1,7 +1,5 @@
 """A layout in the words of each framework."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kg.nouns.layout import ParallelLayout

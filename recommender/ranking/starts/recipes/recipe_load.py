@@ -1,7 +1,5 @@
 """The load that a recipe is meant for: few requests a device is a recipe for short times."""
 
-from __future__ import annotations
-
 from kg.nouns.recipe import Recipe
 from kg.terms.meanings import meaning_of
 

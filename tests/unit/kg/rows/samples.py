@@ -1,9 +1,5 @@
 """Problems and rows to put into a trial store."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from kg.nouns.entities import Better, Kind, Measurement, Problem, Status
@@ -11,10 +7,6 @@ from kg.nouns.values import Settings
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
 from tests.samples.problems import make_problem
-
-if TYPE_CHECKING:
-    pass
-
 
 SOURCE, OTHER_SOURCE = "a" * 24, "b" * 24
 

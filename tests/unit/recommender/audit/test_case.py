@@ -1,7 +1,5 @@
 """The case of an audit: program and release, names of settings, facts with and without a whole question."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.running import running_settings

@@ -1,7 +1,5 @@
 """A finding: how it is written, in what order, what a start takes back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Bounds on blocks from a compiler's messages."""
 
-from __future__ import annotations
-
 import pytest
 
 from recommender.diagnosis.size_bounds import SizeBound

@@ -1,7 +1,5 @@
 """Patterns by bytes that their lines must hold."""
 
-from __future__ import annotations
-
 import re
 from typing import TypeVar
 

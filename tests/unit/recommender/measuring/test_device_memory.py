@@ -1,7 +1,5 @@
 """Memory after a stop: what comes back is waited for, what stays held is told with its holder."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

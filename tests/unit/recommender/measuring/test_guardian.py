@@ -1,7 +1,5 @@
 """The guardian: what a killed process had started ends by itself, and nothing else does."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Containers of a script: which port they are published on, and how they are marked."""
 
-from __future__ import annotations
-
 import pytest
 
 from ingest.questions.launches.launch import read_launches

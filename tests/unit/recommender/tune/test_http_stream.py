@@ -1,7 +1,5 @@
 """The HTTP of the load client, against answers of every form."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Loads: the same requests for all arms, and a client that puts them on a real server in time."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

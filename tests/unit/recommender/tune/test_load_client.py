@@ -1,7 +1,5 @@
 """Load generators of others: how they are told, what is read of them, and what they fail with."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One start of a server: proven, warm, probed, ended; and numbers that follow from its settings."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

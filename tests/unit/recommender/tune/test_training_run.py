@@ -1,7 +1,5 @@
 """Training runs by their logs: real processes that print steps, and end, hang, or lose their numbers."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The loop by a machine of formulas: what is accepted, what a budget allows, and 40 kills that change nothing."""
 
-from __future__ import annotations
-
 import math
 import random
 from contextlib import suppress

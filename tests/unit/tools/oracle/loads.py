@@ -1,14 +1,9 @@
 """A small load, and an engine that takes all that waits into each step."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from tools.oracle.engine_fleet import PlannedStep
-from tools.oracle.serving_load import ServingLoad, StepWork
-
-if TYPE_CHECKING:
-    from tools.oracle.serving_load import LoadRequest
+from tools.oracle.serving_load import LoadRequest, ServingLoad, StepWork
 
 BASE: dict[str, Any] = {
     "kind": "plain", "seed": 1, "requests": 20, "users": 1, "rate": 0.0, "input_len": 100, "output_len": 20,

@@ -1,17 +1,12 @@
 """Packages that are not there, as one package sees them."""
 
-from __future__ import annotations
-
 import importlib
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tools.oracle.absent_imports import AbsentImports
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_an_absent_package_is_there_for_the_one_that_asks_and_no_other(

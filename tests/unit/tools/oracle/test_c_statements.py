@@ -1,7 +1,5 @@
 """Statements of C and C++ sources."""
 
-from __future__ import annotations
-
 from tools.oracle.c_statements import c_statements
 from tools.oracle.python_statements import Statement
 

@@ -1,7 +1,5 @@
 """Engines on the simulated clock."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.tools.oracle.loads import GreedyEngine, load_of

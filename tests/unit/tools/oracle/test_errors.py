@@ -1,10 +1,8 @@
 """Tables of statements made from sources."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +19,6 @@ from tools.oracle.errors import (
     table_of,
 )
 from tools.oracle.python_statements import Statement
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EARLY = b"raise ValueError(f'Asked for {need} blocks of memory, {free} GiB free')\n"
 LATE = b"raise ValueError(f'No room: {need} blocks of memory were asked for')\n"

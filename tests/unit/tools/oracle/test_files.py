@@ -1,17 +1,13 @@
 """Settings in files and overrides, against the facts of releases and of a small program of our own."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tools.oracle.facts import Facts
 from tools.oracle.files import as_flags, dictionary, objects, overrides
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FIELDS: dict[str, dict[str, Any]] = {
     "steps": {"key": "steps", "type": "int", "low": 1.0},

@@ -1,7 +1,5 @@
 """The judge against launches that releases are known to accept or to refuse."""
 
-from __future__ import annotations
-
 import pytest
 
 from kg.errors import UnknownEntityError

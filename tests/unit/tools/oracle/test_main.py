@@ -1,18 +1,13 @@
 """The commands from end to end: a small program of our own is mined, a real launch is judged."""
 
-from __future__ import annotations
-
 import io
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tools.oracle.__main__ import main
 from tools.oracle.settings.plans import PLANS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENVS = 'import os\nenv_variables = {{\n    "VLLM_ASCEND_TOY": lambda: int(os.getenv("VLLM_ASCEND_TOY", "{default}")),\n}}\n'
 CONFIG = 'def read(additional_config):\n    return additional_config.get("{field}", False)\n'

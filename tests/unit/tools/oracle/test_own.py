@@ -1,7 +1,5 @@
 """The judge beside a package's own parser, run in a process apart."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Statements of Python sources."""
 
-from __future__ import annotations
-
 import pytest
 
 from tools.oracle.python_statements import Statement, percent_template, python_statements

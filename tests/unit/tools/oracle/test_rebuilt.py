@@ -1,7 +1,5 @@
 """The rebuilt parser against argparse itself, given the same arguments."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

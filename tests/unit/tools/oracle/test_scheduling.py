@@ -1,10 +1,8 @@
 """The table of the oracle of scheduling, and a few of its rows made again."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +18,6 @@ from tools.oracle.scheduling import (
     serve_loads,
     write_table,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("engine", sorted(path.stem for path in TABLES.glob("*.csv")))

@@ -1,7 +1,5 @@
 """Loads and their requests."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import pytest

@@ -1,15 +1,8 @@
 """Processes, passes and meetings in simulated time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from tools.oracle.simulated_clock import ClockSignal, Meeting, PassLane, SimulatedClock
-
-if TYPE_CHECKING:
-    from tools.oracle.simulated_clock import ClockProcess
+from tools.oracle.simulated_clock import ClockProcess, ClockSignal, Meeting, PassLane, SimulatedClock
 
 
 def test_processes_go_on_in_the_order_of_time() -> None:

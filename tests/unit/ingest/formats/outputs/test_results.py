@@ -1,7 +1,5 @@
 """Results of benchmarks and logs of trainers: every tool's form, and the bad ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,22 +1,16 @@
 """The engine that writes answers beside what training keeps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from kg.terms.setting_registry import registry
+from recommender.cost_model.priced_step import PricedStep
+from recommender.cost_model.question import Question
 from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.starts.layout_options import layout_options
 from recommender.ranking.starts.rollout import LARGEST_SHARE, in_one_count, rollout_of
+from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.starts.situations import draft, situation
 from tests.unit.recommender.ranking.starts.test_pricing import asked
-
-if TYPE_CHECKING:
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
-    from recommender.workspace.workspace import Workspace
 
 ACTOR = "actor_rollout_ref.actor"
 

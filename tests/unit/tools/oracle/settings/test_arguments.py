@@ -1,15 +1,10 @@
 """Flags read from parsers."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tools.oracle.settings.arguments import flags
 from tools.oracle.settings.class_flags import annotated_flags
 from tools.oracle.settings.source import Mined, Sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def mined(tmp_path: Path, text: str) -> dict[str, Mined]:

@@ -1,20 +1,15 @@
 """Sources as a folder, an archive or a tag."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import tarfile
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tools.oracle.settings.checkout import checkout
 from tools.oracle.settings.plans import Plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLAN = Plan(software="toy", source="", package="python", pinned={"base": ("Dockerfile", r"BASE=v(\S+)")})
 

@@ -1,17 +1,12 @@
 """Flags made of configuration classes, by the rules of three programs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tools.oracle.settings.class_flags import annotated_flags, class_arguments, of_field, readable_numbers
 from tools.oracle.settings.fields import fields_of, forbids
 from tools.oracle.settings.source import Sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ARGUMENTS = """
 from dataclasses import dataclass, field

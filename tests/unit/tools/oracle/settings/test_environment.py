@@ -1,16 +1,11 @@
 """Environment variables read from tables, classes and single reads."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tools.oracle.settings.environment import native_variables, variables
 from tools.oracle.settings.source import Mined, Sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def mined(tmp_path: Path, text: str) -> dict[str, Mined]:

@@ -1,7 +1,5 @@
 """Releases folded into one file, and what changed between two."""
 
-from __future__ import annotations
-
 import json
 
 from tools.oracle.settings.history import add_releases, state_in, state_of, to_text

@@ -1,14 +1,9 @@
 """Fields of JSON objects, followed through the code that reads them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tools.oracle.settings.mappings import json_fields
 from tools.oracle.settings.source import Mined, Sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROOTS = {"additional_config": "additional_config", "kv_connector_extra_config": "kv.extra"}
 

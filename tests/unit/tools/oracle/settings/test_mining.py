@@ -1,14 +1,9 @@
 """A release as a whole."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tools.oracle.settings.mining import mine
 from tools.oracle.settings.plans import PLANS, SYSTEM, Plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_sections_of_a_file_are_objects_with_the_fields_of_their_class(tmp_path: Path) -> None:

@@ -1,14 +1,9 @@
 """Combinations that a program refuses."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tools.oracle.settings.refusals import add_refusals
 from tools.oracle.settings.source import Mined, Sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHECKS = """
 class Overlap(Feature):

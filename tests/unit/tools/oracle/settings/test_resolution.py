@@ -1,16 +1,11 @@
 """Defaults as the functions of a release settle them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tools.oracle.settings.resolution import add_resolutions
 from tools.oracle.settings.source import Mined, Sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENGINE = """
 class EngineArgs:

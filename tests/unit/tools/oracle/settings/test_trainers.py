@@ -1,14 +1,9 @@
 """Settings of trainers: argument classes, DeepSpeed's dictionary and Hydra's files."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tools.oracle.settings.source import Sources
 from tools.oracle.settings.trainers import dictionary_keys, yaml_keys
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DICTIONARY = """
 STEPS = "steps"
