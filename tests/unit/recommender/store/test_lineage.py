@@ -12,7 +12,7 @@ from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
-from recommender.ranking.changes.effect_rows import EffectRow, effect_rows
+from recommender.store.lineage import EffectRow, effect_rows
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
 
