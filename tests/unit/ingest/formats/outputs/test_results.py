@@ -11,8 +11,7 @@ from ingest.formats.outputs.tool import tools
 from ingest.questions.launches.launch import read_launch
 from ingest.reading import FileReport
 from kg.nouns.entities import Case
-from tests.samples.older_outputs import OLDER
-from tests.samples.outputs import OUTPUTS, VLLM_SERVE
+from tests.samples.outputs import OLDER, OUTPUTS, VLLM_SERVE
 from tests.samples.readings import ingest, ingest_all, written
 
 H100 = "NVIDIA H100 80GB HBM3"
