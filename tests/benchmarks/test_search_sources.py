@@ -52,10 +52,6 @@ def test_a_protocol_leaves_out_what_it_says(kind: str, expected: list[list[Space
     assert [[id(s) for s in group] for group in found] == [[id(s) for s in group] for group in expected]
 
 
-def test_a_space_without_sources_is_not_asked() -> None:
-    assert chosen_sources("far", ASKED, [ASKED, SAME_ARCHITECTURE, OTHER_TASK], TREE) == []
-
-
 @dataclass
 class SweptSources:
     """Spaces of two kernels, two shapes and two processors."""
@@ -74,8 +70,3 @@ def test_a_sweep_is_searched_from_one_kind_of_source(kind: str, expected: str) -
     spaces = [swept.here, swept.shape, swept.there, swept.other]
     found = swept_kernels.sources(kind, swept.here, spaces, frozenset())
     assert [id(s) for s in found] == [id(getattr(swept, expected))]
-
-
-def test_a_drawn_kernel_is_no_source_of_another() -> None:
-    swept = SweptSources()
-    assert swept_kernels.sources("kernel left out", swept.here, [swept.other], frozenset({"attention"})) == []

@@ -50,11 +50,6 @@ def test_a_kept_run_has_what_its_mode_can_tell() -> None:
     assert every["figures"] == {"development": {"hits": 0.75, "second": 12.5}, "nested": {"hits": 0.5}}
 
 
-@pytest.mark.parametrize("where", ["nothing", "nested/k9", "flag", "nested/k1/deeper"])
-def test_what_a_run_does_not_say_is_null(where: str) -> None:
-    assert figures.at(result(7, 0.5), where) is None
-
-
 def test_the_same_seed_replaces_and_another_adds(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     for one in (row(7, 0.5), row(8, 0.25), row(7, 0.0), row(7, 1.0, is_all=True)):
@@ -90,14 +85,6 @@ def test_a_page_keeps_its_words_and_gets_a_table_for_each_section(tmp_path: Path
             "",
             "tail",
         ]
-
-
-def test_a_goal_is_judged_on_a_draw_where_no_run_asked_every_group(tmp_path: Path) -> None:
-    late = {"benchmark": "another", "mode": "rotating", "n": None, "figures": {"rotating": {"time": 2.5}}}
-    assert list(figures.lines("another", TABLE["another"], [late])) == [
-        "|**another** `none`||||",
-        "|time|<=2||2.5 **missed**|",
-    ]
 
 
 def test_a_figure_may_differ_by_a_hundredth_of_itself_alone() -> None:

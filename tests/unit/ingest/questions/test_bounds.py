@@ -9,7 +9,6 @@ from ingest.questions.bounds import (
     check_sizes,
     check_traits,
     device_count,
-    number_of,
     with_own_count,
 )
 from kg.errors import InputError
@@ -110,14 +109,6 @@ def test_facts_that_cannot_be(name: str, value: Value) -> None:
 def test_sizes_that_cannot_be(value: Value) -> None:
     with pytest.raises(InputError, match=r"^(shape: )?seq_len"):
         check_sizes({"seq_len": value})
-
-
-def test_numbers_are_read_from_text_too() -> None:
-    assert number_of("8") == 8
-    assert number_of(0.5) == 0.5
-    assert number_of(True) is None
-    assert number_of("many") is None
-    assert number_of([8]) is None
 
 
 @pytest.mark.parametrize(

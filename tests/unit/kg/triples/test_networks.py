@@ -3,7 +3,7 @@
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence, HardwareProfile, Level
 from kg.triples.iris import cause_iri, hardware_iri
-from kg.triples.networks import circle, circles
+from kg.triples.networks import circles
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.validation import knowledge_violations
@@ -28,12 +28,6 @@ CHAIN = (
     Cause(id="link", labels={"en": "link"}, caused_by=causes("cable"), source=SOURCE),
     Cause(id="cable", labels={"en": "cable"}, caused_by=causes("dust"), source=SOURCE),
 )
-
-
-def test_edges_without_a_circle_have_none() -> None:
-    assert circle([]) == ()
-    assert circle([("a", "b"), ("a", "c"), ("b", "c")]) == ()
-    assert set(circle([("a", "b"), ("b", "c"), ("c", "b")])) == {"b", "c"}
 
 
 def test_a_chain_of_causes_is_no_circle() -> None:

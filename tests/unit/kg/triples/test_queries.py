@@ -111,14 +111,6 @@ def test_a_query_answers_its_question(store: GraphStore, name: str) -> None:
     assert [tuple(map(plain, row)) for row in rows] == expected
 
 
-def test_classes_are_counted(store: GraphStore) -> None:
-    counted = {plain(row[0]): plain(row[1]) for row in query_named("classes").run(store)}
-    assert counted["Problem"] == 1
-    assert counted["Cause"] == 3
-    assert counted["Fact"] == 6
-    assert counted["Concept"] == 17
-
-
 def test_every_query_of_the_catalogue_is_tested() -> None:
     assert set(catalogue()) == {*EXPECTED, "classes"}
 

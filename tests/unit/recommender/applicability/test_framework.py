@@ -128,12 +128,6 @@ def test_adapters_are_trained_by_a_program_that_has_them(said: dict[str, Value])
     assert on_gpus.id == ("megatron-lm" if "full" in said.values() else "llama-factory")
 
 
-def test_software_that_is_no_framework_names_none() -> None:
-    usual = found(cann="8.0")
-    assert usual is not None
-    assert usual.is_assumed
-
-
 def test_the_newest_release_is_a_final_one() -> None:
     newest = newest_release("vllm")
     assert newest in registry("vllm").releases

@@ -102,13 +102,6 @@ def test_what_leaves_it_open_is_no_conflict(outcomes: list[Outcome]) -> None:
     assert conflicts(outcomes) == {}
 
 
-def test_who_ran_with_it_is_no_suspect() -> None:
-    with_graph = outcome(7, {"graph": 1}, runs=True)
-    both = outcome(8, {"compress": 8, "graph": 1}, runs=False)
-    for order in itertools.permutations([ALONE, with_graph, both]):
-        assert conflicts(order) == {"compress": {"A/B 8"}}
-
-
 def test_an_outcome_undoes_what_others_found_and_nothing_that_was_told() -> None:
     refuted = outcome(9, {"compress": 8}, runs=True)
     told = (Relation(target="graph", source=MANUAL),)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.oracle.python_statements import Statement, percent_template, python_statements
+from tools.oracle.python_statements import Statement, python_statements
 
 MODULE = """
 LIMIT_TEXT = "Fewer blocks than "
@@ -61,7 +61,3 @@ def test_names_are_the_last_ones_that_say_something(source: str, template: str) 
 def test_a_name_of_another_function_is_not_taken() -> None:
     source = "def f():\n    m = 'of f'\ndef g(m):\n    raise E(m)\n    raise E(m + ' end')"
     assert [item.template for item in python_statements(source, "m")] == ["{m} end"]
-
-
-def test_printf_places_take_names_in_order_and_a_doubled_sign_takes_none() -> None:
-    assert percent_template("%5.1f%% of %-8s {%d}", ["share", "name"]) == "{share}% of {name} {{{value}}}"

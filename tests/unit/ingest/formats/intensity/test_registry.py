@@ -23,15 +23,6 @@ def as_json(folder: Path, content: Any) -> Path:
     return written(folder, json.dumps(content), "file.json")
 
 
-def test_a_plain_table(tmp_path: Path) -> None:
-    table = read_intensity(
-        written(tmp_path, "Time,Carbon Intensity\n2026-01-01 00:00:00,120.5\n2026-01-01 00:30:00,110\n")
-    )
-    assert table.values == [120.5, 110]
-    assert not table.has_zone
-    assert table.times_s[1] - table.times_s[0] == 1800
-
-
 @pytest.mark.parametrize(
     ("column", "factor"),
     [

@@ -64,14 +64,6 @@ def test_the_best_measured_configuration_stands_before_a_winner(names: NameResol
     assert json.loads(table.text) == {"4": {"BLOCK_SIZE_M": 16}}
 
 
-def test_cases_of_several_problems_fill_several_tables(names: NameResolver) -> None:
-    other = measured(names, 1.0, hardware={"name": "NVIDIA H20"})
-    assert [table.name for table in tables([other, measured(names, 1.0)])] == [
-        "E=8,N=64,device_name=NVIDIA_A100.json",
-        "E=8,N=64,device_name=NVIDIA_H20.json",
-    ]
-
-
 @pytest.mark.parametrize(
     ("task", "reason"),
     [
@@ -111,10 +103,6 @@ def test_ranked_configurations_become_triton_configs() -> None:
 def test_a_word_of_digits_stays_a_word() -> None:
     assert json.loads(table_text({1: Settings({"grf_mode": 256})})) == {"1": {"grf_mode": "256"}}
     assert "'grf_mode': '256'" in triton_configs([Settings({"grf_mode": 256})])
-
-
-def test_sizes_are_in_order() -> None:
-    assert list(json.loads(table_text({16: Settings({"a": 1}), 2: Settings({"a": 2})}))) == ["2", "16"]
 
 
 def test_samples_come_back_as_they_were(shared: Path, read_file: Reader) -> None:

@@ -307,7 +307,3 @@ def test_it_is_the_one_whose_absence_changes_most() -> None:
     assert (found.gain, round(found.moved, 6)) == (gain(0.35), -0.15)
     assert "without two https://two.example it would be 1.42x" in str(found)
     assert found.to_json()["moves_expected_log"] == -0.15
-
-
-def test_without_sources_there_is_none() -> None:
-    assert most_influential(gain(0.2), {}, lambda _: gain(0)) is None

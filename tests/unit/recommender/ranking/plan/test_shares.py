@@ -34,13 +34,6 @@ def share(identifier: str = "s", **sets: Value) -> float:
     return share_of(strategy, recipe_shares(STARTS))
 
 
-def test_a_setting_counts_with_the_weight_of_the_recipes_that_have_it() -> None:
-    assert share(async_scheduling=True) == pytest.approx(1.0)
-    assert share(async_scheduling=None) == pytest.approx(1.0)  # a flag without a value
-    assert share(block_size=64) == pytest.approx(0.3)
-    assert share(block_size=32) == 0
-
-
 def test_a_field_is_known_by_the_last_part_of_its_path() -> None:
     nested: dict[str, Any] = {"deep.level": 3}
     assert share(level=3) == share(**nested) == pytest.approx(0.7)

@@ -55,12 +55,6 @@ def test_nothing_is_drafted_or_quantised_that_the_start_does_not() -> None:
     assert (traits["speculative"], traits["quantised"]) == (True, True)
 
 
-def test_training_is_not_spoken_of_as_a_server() -> None:
-    traits = started(problem(phase="training"), StartConfiguration(), FRAMEWORK).workload.traits
-    assert "speculative" not in traits
-    assert "role" not in traits
-
-
 @pytest.mark.parametrize(
     ("held", "recompute", "short"), [(30e9, "none", False), (60e9, "none", True), (30e9, "full", True)]
 )
@@ -72,8 +66,3 @@ def test_memory_is_short_where_it_is_nearly_full_or_the_start_recomputes(
     assert now.workload.traits["memory_short"] is short
     told = started(problem(phase="training"), StartConfiguration(), FRAMEWORK, {"recompute": recompute})
     assert "memory_short" not in told.workload.traits
-
-
-def test_a_framework_of_no_known_release_is_named_all_the_same() -> None:
-    now = started(problem(software={"cann": "8.0"}), StartConfiguration(), RunningFramework(id="mindie"))
-    assert now.software == Settings({"cann": "8.0", "mindie": ""})

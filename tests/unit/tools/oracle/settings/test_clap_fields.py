@@ -46,7 +46,3 @@ def test_options_have_types_choices_and_defaults_and_most_are_variables_too(tmp_
     assert found["--dtype"].choices == ("float16", "bfloat16")
     assert found["--cuts"].nargs == "?"
     assert {key for key in found if key[0] != "-"} == {"MAX_REQUESTS", "DTYPE", "IS_PLAIN", "CUTS"}
-
-
-def test_a_release_without_the_file_has_none(tmp_path: Path) -> None:
-    assert not [*clap_arguments(tmp_path, "main.rs")]
