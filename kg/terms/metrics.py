@@ -40,7 +40,11 @@ METRICS: dict[str, Metric] = dict(
             Dimension.TIME,
             Better.LOWER,
         ),
-        *_named(" ".join(f"ttft_{end} tpot_{end}" for end in PERCENTILES), Dimension.TIME, Better.LOWER),
+        *_named(
+            " ".join(f"{time}_{end}" for time in ("ttft", "tpot", "latency") for end in PERCENTILES),
+            Dimension.TIME,
+            Better.LOWER,
+        ),
         *_named(
             "throughput prefill_throughput decode_throughput bandwidth compute_rate energy_efficiency",
             Dimension.RATE,
@@ -109,6 +113,7 @@ _ALIASES = {
     "time_per_output_token": "tpot",
     "inter_token_latency": "tpot",
     "itl": "tpot",
+    **{f"e2e_latency_{end}": f"latency_{end}" for end in PERCENTILES},
     "p_core": "throughput",
     "nvml_energy": "energy",
     "nvml_power": "power",
@@ -140,8 +145,16 @@ _ALIASES = {
 
 
 def canonical_metric(name: str, kind: WorkloadKind) -> str:
-    """Return the canonical name of a metric; a bare ``time`` of a kernel is its kernel time."""
+    """Return the canonical name of a metric; a bare ``time`` of a kernel is its kernel time.
+
+    Example:
+        >>> canonical_metric("P99 latency", WorkloadKind.SERVING)
+        'latency_p99'
+    """
     lowered = name.strip().lower().replace(" ", "_").replace("-", "_")
+    end, _, time = lowered.partition("_")
+    if end in PERCENTILES:
+        lowered = f"{_ALIASES.get(time, time)}_{end}"
     if kind is WorkloadKind.KERNEL and _ALIASES.get(lowered) == "run_time":
         return "kernel_time"
     if lowered in METRICS:

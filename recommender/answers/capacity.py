@@ -211,7 +211,11 @@ def capacity(
         raise _unpriced(problem, starts)
     _check(problem, base)
     most = problem.hardware.count or max(SERVER, base.machine.count)
-    checked = _CHECKED if request.rate_per_s is None else _CHECKED | {f"ttft_{end}" for end in PERCENTILES}
+    checked = (
+        _CHECKED
+        if request.rate_per_s is None
+        else _CHECKED.union(f"{time}_{end}" for time in ("ttft", "latency") for end in PERCENTILES)
+    )
     limits = tuple(item for item in problem.limits if item.metric in checked)
     rate = partial(
         rated_deployments,

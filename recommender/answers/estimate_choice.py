@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LESS_IS_BETTER = frozenset(
     {"time_s", "ttft_s", "tpot_s", "request_s", "prefill_s", "memory_total_bytes", "power_w", "energy_j",
      "energy_per_token_j", "energy_per_sample_j"}
-).union(*((f"ttft_{end}_s", f"tpot_{end}_s") for end in PERCENTILES))  # fmt: skip
+).union(*((f"ttft_{end}_s", f"tpot_{end}_s", f"request_{end}_s") for end in PERCENTILES))  # fmt: skip
 MORE_IS_BETTER = frozenset({"throughput", "prefill_throughput", "tokens_per_step"})
 SHORT = {
     "ttft": "ttft_s", "tpot": "tpot_s", "time": "time_s", "step_time": "time_s", "power": "power_w",

@@ -146,7 +146,13 @@ def _limits(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
                 remedy=written(setting.key, -(-int(load) // copies)),
                 told="concurrency",
             )
-        elif fact == "batch" and limit * copies < A_FEW and load is None and not is_prefill:
+        elif (
+            fact == "batch"
+            and limit * copies < A_FEW
+            and load is None
+            and not is_prefill
+            and _takes_more(case, setting, limit)
+        ):
             yield _finding(
                 setting,
                 FEW_REQUESTS,
@@ -178,6 +184,14 @@ def _limits(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
                 remedy=written(setting.key, int(asked)),
                 told="length",
             )
+
+
+def _takes_more(case: AuditCase, setting: RunningSetting, limit: int) -> bool:
+    """True if the release takes more requests without a setting, as far as its default is a number."""
+    answer = case.look_up(setting)
+    default = None if answer.setting is None else answer.setting.default_in(answer.release)
+    usual = None if default is None else default.value
+    return not isinstance(usual, int) or usual > limit
 
 
 def _of_the_model(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-from kg.nouns.audit import FindingLevel
+from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.setting import read_value
 from kg.terms.circumstances import SIZE_KINDS
@@ -77,7 +77,7 @@ def priced_findings(
         return tuple(findings)
     priced = (
         item
-        if item.adds
+        if item.adds or item.kind is FindingKind.REFUSED
         else _with_room(item, question, shared)
         if shared is not None and is_of_room(item, case)
         else replace(item, priced=_cost(item, case, question))

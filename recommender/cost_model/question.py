@@ -212,6 +212,8 @@ class Question:
             raise InputError("the cost model knows training and serving of a model")
         if sizes.get("architecture") == "diffusion" and (phase or work.kind.value) == "serving":
             raise MissingFactError(f"{work.model} denoises in steps, which are not modelled")
+        if sizes.get("architecture") == "audio" and "hidden_size" not in sizes:
+            raise MissingFactError(f"{work.model} hears or speaks, which is not modelled")
         stated = {**sizes, **work.shape, **work.traits}
         facts = QuestionFacts.look_up(work.model or "", stated, tree, problem.hardware.name, server)
         engine, version = engine_of(problem.software)

@@ -34,10 +34,13 @@ TOKENS_OF_A_STEP = 4e6
 LIMITED = {
     "tpot": "tpot_s", "ttft": "ttft_s", "latency": "request_s", "e2e_latency": "request_s",
     **{f"{time}_{end}": f"{time}_{end}_s" for time in ("ttft", "tpot") for end in PERCENTILES},
+    **{f"latency_{end}": f"request_{end}_s" for end in PERCENTILES},
 }  # fmt: skip
 """Result of the cost model by metric of a limit."""
 
-SHORTEST = frozenset({"tpot", "latency", "e2e_latency", *(f"tpot_{end}" for end in PERCENTILES)})
+SHORTEST = frozenset(
+    {"tpot", "latency", "e2e_latency"}.union(*((f"tpot_{end}", f"latency_{end}") for end in PERCENTILES))
+)
 """Metrics of one request: a larger batch only makes them worse."""
 
 

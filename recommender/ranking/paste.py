@@ -199,12 +199,14 @@ def _put(content: dict[str, Any], path: str, value: object) -> None:
 
 
 def field_lines(settings: Iterable[PlanSetting]) -> list[str]:
-    """Fields of code and of files, each with the file where that is known."""
+    """Fields of code and of files, each with the file where that is known; those of an object together."""
+    fields = [item for item in settings if _is_field(item)]
+    if all(item.file.endswith(".json") for item in fields):
+        fields.sort(key=lambda item: (item.file, item.key))
     return [
         (f"{item.file}: " if item.file else "")
         + (item.key if item.value is None else f"{item.key}={show(item.value)}")
-        for item in settings
-        if _is_field(item)
+        for item in fields
     ]
 
 

@@ -1,6 +1,7 @@
 """Questions from what people have: launch scripts, a model's config.json, the output of device tools."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -336,3 +337,34 @@ def test_a_number_format_that_the_device_lacks_is_written_anew_in_the_start(run:
         asked = ("recommend", "--from-command", script, "--hardware", hardware, "--count", "2", "--json")
         settings = {item["key"]: item["value"] for item in run(*asked).json["start"]["settings"]}
         assert settings["--dtype"] == "float16"
+
+
+def test_the_file_of_a_question_is_no_launch(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "ask.yaml").write_text("model: qwen3-8b\nphase: serving\nhardware: 910B3\ncount: .nan\n")
+    ran = run("check", tmp_path / "ask.yaml")
+    assert (ran.code, "this is a question" in ran.err, "tunegraph recommend" in ran.err) == (2, True, True)
+
+
+def test_a_task_is_trained_from_its_own_file(run: Any, tmp_path: Path) -> None:
+    task = "model_name_or_path: Qwen/Qwen3-8B\nfinetuning_type: lora\ncutoff_len: 2048\nbf16: true\n"
+    (tmp_path / "sft.yaml").write_text(task)
+    ran = run("recommend", tmp_path / "sft.yaml", "--hardware", "a100-sxm4-80gb", "--count", 4)
+    assert "llamafactory-cli train sft.yaml" in ran.out
+
+
+def test_a_rate_beyond_the_devices_names_the_question_that_sizes_them(run: Any) -> None:
+    lengths = "input_len=500,output_len=100,request_rate=100"
+    words = (
+        "--model",
+        "llama-3.1-8b",
+        "--phase",
+        "serving",
+        "--hardware",
+        "l4",
+        "--limit",
+        "latency_p95<=15s",
+    )
+    ran = run("recommend", *words, "--shape", lengths)
+    command = " ".join(ran.err.partition("carries them: ")[2].split()).partition("/s")[0] + "/s"
+    assert "Not checked" not in ran.out
+    assert "chance" in run(*shlex.split(command)[1:]).out

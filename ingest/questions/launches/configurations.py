@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
+from ingest.questions.launches.charts import chart_commands
 from ingest.questions.launches.manifests import is_manifest
 from ingest.questions.launches.program import (
     MATCHING_OPTIONS,
@@ -62,7 +63,7 @@ def configuration_command(text: str, place: str) -> list[ShellCommand]:
 def is_launch(text: str, place: str) -> bool:
     """True if a file is a launch; the file of a question is a table, too, of other keys."""
     if place.endswith((".json", ".yaml", ".yml")) or _LOOKS.match(text):
-        return is_manifest(text) or bool(configuration_command(text, place))
+        return bool(is_manifest(text) or chart_commands(text) or configuration_command(text, place))
     return bool(text.strip())
 
 

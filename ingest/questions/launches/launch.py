@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -12,6 +13,7 @@ from pathlib import PurePosixPath
 
 from ingest.files.content import ContentError
 from ingest.questions.launches import megatron, mindformers, serving, trainers
+from ingest.questions.launches.charts import chart_commands
 from ingest.questions.launches.configurations import configuration_command, with_itself
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
@@ -65,6 +67,7 @@ class LaunchForm(StrEnum):
     """The kind of text that a launch stands in."""
 
     MANIFEST = "a manifest"
+    CHART = "a file of values of a chart"
     LOG = "the log of a server"
     CALL = "a program in Python"
     UNIT = "a unit of a supervisor"
@@ -137,6 +140,11 @@ def read_launch(
                 f"{place}: no launch is found in it outside of a here-document",
                 hint="give the text of that as a file of its own",
             )
+        if _is_question(text):
+            raise InputError(
+                f"{place}: this is a question: nothing is launched in it",
+                hint=f"tunegraph recommend {shlex.quote(place)}",
+            )
         near = _near_command(text)
         raise InputError(
             f"{place}: no launch is found in it",
@@ -164,6 +172,21 @@ def _near_command(text: str) -> str:
     begun = [one.words[:length] for one in read_script(text).commands for length in (1, 2, 3)]
     near = (get_close_matches(" ".join(words), commands, 1, _MISSPELT) for words in begun)
     return next((names[0] for names in near if names), "")
+
+
+def _is_question(text: str) -> bool:
+    """True if a text is the file of a question, with its keys and no others."""
+    from ingest.files.content import ContentError
+    from ingest.files.safe_yaml import load_yaml
+    from ingest.questions.problem_file import KEYS
+
+    try:
+        content = load_yaml(text.encode())
+    except ContentError:
+        return False
+    return (
+        isinstance(content, dict) and {"phase", "op"} & content.keys() != set() and content.keys() <= {*KEYS}
+    )
 
 
 def _refuse_broken(text: str, place: str) -> None:
@@ -200,6 +223,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
             LaunchForm.MANIFEST,
             lambda text: manifest_commands(text, beside(".env")) if is_manifest(text) else (),
         ),
+        (LaunchForm.CHART, chart_commands),
         (LaunchForm.LOG, logged_arguments),
         (LaunchForm.CALL, engine_calls),
         (LaunchForm.UNIT, unit_commands),

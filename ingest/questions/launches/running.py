@@ -190,8 +190,12 @@ def _lines_by_name(lines: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _line(lines: Sequence[str], by_name: Mapping[str, Sequence[int]], key: str, value: str) -> int | None:
-    """The line that a setting stands in: with its value where several name it, the last of them."""
+    """The line that a setting stands in: with its whole path, else its last name.
+
+    Where several name it, the last of those with its value.
+    """
     last = key.lstrip("-") if key.startswith("-") else re.split("[./]", key)[-1]
-    named = by_name.get(re.sub(r"[-_]+", "_", last), ())
+    whole, last = (re.sub(r"[-_]+", "_", name) for name in (key.lstrip("-"), last))
+    named = by_name.get(whole) or by_name.get(last, ())
     with_value = (number for number in reversed(named) if value in lines[number - 1])
     return next(with_value, named[-1]) if named else None

@@ -82,6 +82,9 @@ def read_trainer(
     places = {name: path for name, path in options.places.items() if name not in skipped}
     if signs.positional and (recipe := next((word for word in options.others if "=" not in word), "")):
         places[RECIPE] = recipe
+    elif POSITIONAL in signs.file and not signs.flagged:
+        task = next((word for name, word in files.items() if name == word), "")
+        places |= {RECIPE: task} if task else {}
     if places:
         question["places"] = places
     return LaunchFacts(question=question, notes=tuple(map(readable, notes)))

@@ -187,6 +187,11 @@ def serving_flow(
         "load": load,
         "tokens_per_step": plan.tokens,
         "request_s": seen["ttft_s"] + produced * seen["tpot_s"],
+        # a request that is slow in both: no fewer than that share of them are done by then
+        **{
+            f"request_{end}_s": seen[f"ttft_{end}_s"] + produced * seen[f"tpot_{end}_s"]
+            for end in PERCENTILES
+        },
     }
 
 

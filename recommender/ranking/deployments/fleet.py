@@ -22,7 +22,8 @@ INSTANCES = 4096
 _WIDEST = 8.0
 """Standard deviations beyond which an error is not looked for."""
 _HALVINGS = 30
-_METRICS = ("tpot", "ttft", "latency", *(f"{kind}_{end}" for end in PERCENTILES for kind in ("ttft", "tpot")))
+_TIMES = ("tpot", "ttft", "latency")
+_METRICS = (*_TIMES, *(f"{kind}_{end}" for end in PERCENTILES for kind in _TIMES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,10 @@ class Fleet:
             if not end:
                 return factor * rated.tpot_s
             return factor * rated.step.results[f"tpot_{end}_s"] if rated.tpot_s else None
+        if kind == "latency" and end:
+            first, token = (self.time(f"{name}_{end}", factor) or 0.0 for name in ("ttft", "tpot"))
+            answered = (rated.latency_s - rated.ttft_s) / rated.tpot_s if rated.tpot_s else 0.0
+            return first + token * answered
         one = rated.deployment
         turn = factor * one.layout.dp / rated.requests_per_s
         queue = (self.load(factor), turn, one.concurrency / one.layout.dp, factor * rated.ttft_s)

@@ -46,7 +46,7 @@ _SHARES: Mapping[str, float] = MappingProxyType({"mindie": 0.8})
 """Default share of the memory that an engine takes, where not vLLM's (``NPU_MEMORY_FRACTION``)."""
 REFUSING = frozenset({"vllm", "vllm-ascend"})
 """Engines that do not start where their cache does not hold one request of the longest length."""
-_JUDGED = REFUSING | {"sglang", "mindie", "llama.cpp", "lmdeploy", "tensorrt-llm"}
+_JUDGED = REFUSING | {"sglang", "mindie", "llama.cpp", "lmdeploy", "tensorrt-llm", "tgi"}
 _WHOLE = frozenset({"llama.cpp", "lmdeploy", "tensorrt-llm"})
 """Engines that may fill the memory. llama.cpp takes the cache of its context at the start, and fits that to
 the memory only where context or layers are left to it (``common_fit_params``); others share what is free."""

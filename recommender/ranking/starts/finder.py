@@ -67,6 +67,7 @@ from recommender.ranking.starts.support import (
     is_believed,
     is_judged,
     known_of,
+    overload_note,
     tables_beyond_memory,
     weights_of,
     why_not_judged,
@@ -227,7 +228,7 @@ class StartFinder:
         draft.notes += first.notes
         if layouts:
             draft.assumed += assumed_by(layouts[0], draft)
-            draft.notes += self._not_judged(draft)
+            draft.notes += [*self._not_judged(draft), *filter(None, [overload_note(draft, layouts[0])])]
         starts = self._starts(draft, [one.start for one in found])
         divided = {one.start.layout: one.question for one in found if one.start.layout and one.question}
         starts = replace(starts, question=first.question, price=first.price, divided=divided)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -82,4 +83,5 @@ class Starts:
         """True if a limit on a metric was held against the price of the layouts."""
         if metric == "peak_memory":
             return self.first.fits is not None
-        return self.price is not None and self.price.result(LIMITED.get(metric, metric)) is not None
+        known = {} if self.price is None else self.price.results  # of an overload a time without bound
+        return not math.isnan(known.get(LIMITED.get(metric, metric), math.nan))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.recipe import Authority
+from kg.nouns.values import show
 from kg.terms.purposes import plain_key
 from recommender.applicability.question_facts import table_bytes
 from recommender.cost_model.assumed import ADMITTED, assumed_by_price
@@ -22,6 +23,7 @@ from recommender.ranking.feasibility.server_fit import server_fit
 from recommender.ranking.feasibility.training_fit import states_beyond
 from recommender.ranking.layout_question import LIMITED
 from recommender.ranking.measured.best_case import describe_run
+from recommender.ranking.paste import shell_word
 from recommender.ranking.start import OFFICIAL
 from recommender.ranking.starts.layout_choice import degrees, likeness
 from recommender.ranking.starts.layout_options import USUAL_TPOT_S, arriving
@@ -158,6 +160,24 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
         is_enough = chosen.option.results.get("throughput", 0.0) >= wanted
         best = f"the fewest that carry {rate}" if is_enough else f"which do not carry {rate}"
     return list(assumed_by_price(question, {**priced, **drafts}, stated, load=draft.load, best=best))
+
+
+def overload_note(draft: StartDraft, chosen: ChosenLayout) -> str:
+    """The question to ask of a rate that the devices do not carry; empty where they do, or none is told."""
+    problem, query = draft.situation.problem, draft.query
+    if query is None or chosen.option.results.get("throughput", math.inf) >= arriving(query):
+        return ""
+    shape = {**problem.workload.shape, "request_rate": None}
+    rate = f"{float(str(query.question.settings['request_rate'])):g}"
+    words = ["--model", str(problem.workload.model), "--phase serving", "--hardware", problem.hardware.name]
+    if lengths := ",".join(f"{name}={show(size)}" for name, size in shape.items() if size is not None):
+        words += ["--shape", lengths]
+    for limit in problem.limits:
+        words += ["--limit", shell_word(f"{limit.metric}<={limit.maximum:g}{limit.unit}")]
+    return (
+        f"{rate} requests a second are more than is carried: they wait without end, and no limit on times is "
+        f"kept; what carries them: tunegraph size {' '.join(words)} --rate {rate}/s"
+    )
 
 
 def memory_line(option: PricedStep, memory_bytes: float) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from kg.nouns.entities import Better, Objective, WorkloadKind
-from kg.terms.metrics import MetricWords, metric_of_words, metrics_of_same_gain, priced_as
+from kg.terms.metrics import MetricWords, canonical_metric, metric_of_words, metrics_of_same_gain, priced_as
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,18 @@ def test_words_of_one_request_name_its_metric_or_the_inverse(text: str, metric: 
 @pytest.mark.parametrize("text", ["throughput", "decode throughput", "output throughput", "step time", ""])
 def test_other_words_are_not_of_one_request(text: str) -> None:
     assert metric_of_words(text) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("latency_p95", "latency_p95"),
+        ("p99 latency", "latency_p99"),
+        ("e2e_latency_p90", "latency_p90"),
+        ("P99-TTFT", "ttft_p99"),
+        ("p95_itl", "tpot_p95"),
+        ("p95", "p95"),
+    ],
+)
+def test_a_share_of_the_requests_stands_before_or_behind_its_time(name: str, metric: str) -> None:
+    assert canonical_metric(name, WorkloadKind.SERVING) == metric

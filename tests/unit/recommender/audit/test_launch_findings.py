@@ -36,6 +36,10 @@ def test_few_requests_are_right_for_few_users() -> None:
     assert "few-requests" not in judged("vllm serve m --max-num-seqs 1", concurrency=1)
 
 
+def test_few_requests_are_no_finding_where_the_release_takes_no_more_without_the_setting() -> None:
+    assert judged("llama-server -m m.gguf -np 4") == {}
+
+
 def test_a_value_that_is_not_known_decides_nothing() -> None:
     assert judged("vllm serve m --max-num-seqs $(nproc) --gpu-memory-utilization $SHARE") == {}
 

@@ -130,3 +130,13 @@ def test_other_lengths_are_other_work_and_no_cost(shipped: Workspace) -> None:
       "ModelConfig": [{"modelName": "qwen2.5-72b", "modelWeightPath": "/m/Qwen2.5-72B", "worldSize": 8}]}}}"""
     found = checked(shipped, config, "910b4")["prompt-beyond-length"]
     assert found.priced is None
+
+
+def test_what_does_not_start_has_no_price(shipped: Workspace) -> None:
+    script = "text-generation-launcher --model-id meta-llama/Llama-3.1-8B --cuda-memory-fraction 0.5"
+    found = checked(shipped, f"{script} --max-total-tokens 4096", "geforce-rtx-4090")["no-room-to-start"]
+    assert (found.priced, found.remedy) == (None, "--cuda-memory-fraction 1.0")
+    config = '{"BackendConfig": {"npuDeviceIds": [[0, 1]], "ModelDeployConfig": {"maxInputTokenLen": 2048, '
+    config += '"ModelConfig": [{"modelWeightPath": "Qwen2.5-14B", "worldSize": 2}]}, '
+    config += '"ScheduleConfig": {"maxPrefillTokens": 1024}}}'
+    assert checked(shipped, config, "910b3")["prompt-beyond-prefill"].priced is None

@@ -143,3 +143,10 @@ def test_what_configures_a_launcher_is_a_setting_by_flag_or_file(content: str | 
     settings = running_settings(text, beside={"a.yaml": content}.get)
     named = {item.key.lstrip("-"): item.value for item in settings}
     assert (named["zero_stage"], named["offload_optimizer_device"]) == ("3", "cpu")
+
+
+def test_a_field_stands_where_its_whole_path_does() -> None:
+    settings = found(
+        "python -m verl.trainer.main_ppo \\\n actor.param_offload=True \\\n ref.param_offload=True"
+    )
+    assert [settings[f"{name}.param_offload"][2] for name in ("actor", "ref")] == [2, 3]

@@ -77,3 +77,9 @@ def test_a_stricter_share_of_the_requests_allows_less(time: str) -> None:
     assert times[time] <= times[f"{time}_p90"] < times[f"{time}_p95"] < times[f"{time}_p99"]
     assert busy.keeps([limit(f"{time}_p90", times[f"{time}_p95"])])
     assert not busy.keeps([limit(f"{time}_p99", times[f"{time}_p95"])])
+
+
+def test_a_request_that_is_slow_is_slow_to_its_first_token_and_in_each() -> None:
+    times = Fleet(rated=rated(), rate_per_s=8.0).times()
+    assert times["latency_p99"] == pytest.approx(times["ttft_p99"] + 100 * times["tpot_p99"])
+    assert times["latency"] < times["latency_p90"] < times["latency_p99"]
