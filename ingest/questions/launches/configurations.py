@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.files.content import ContentError
-from ingest.questions.launches.charts import chart_commands
-from ingest.questions.launches.manifests import is_manifest
+from ingest.questions.launches.manifests import chart_commands, is_manifest
 from ingest.questions.launches.program import (
     MATCHING_OPTIONS,
     POSITIONAL,

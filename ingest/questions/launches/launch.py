@@ -13,12 +13,12 @@ from pathlib import PurePosixPath
 
 from ingest.files.content import ContentError
 from ingest.questions.launches import megatron, mindformers, serving, trainers
-from ingest.questions.launches.charts import chart_commands
 from ingest.questions.launches.configurations import configuration_command, with_itself
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.launch_files import Beside, add_files, names_in
 from ingest.questions.launches.manifests import (
+    chart_commands,
     image_commands,
     is_manifest,
     manifest_commands,
