@@ -352,6 +352,11 @@ def _book_gaps(
     )
     lead_ns = first_ns - np.rint(before * 1e3).astype(np.int64)
     first_copies = np.minimum(before, overlap_us(lead_ns, first_ns, *copying))
+    # Copies that open it, such as a loss that is read, are of the step before: the gap begins behind them.
+    half_ns = lead_ns + (first_ns - lead_ns) // 2
+    lead_ns += np.rint(np.minimum(first_copies, overlap_us(lead_ns, half_ns, *copying)) * 1e3).astype(
+        np.int64
+    )
     last_copies = overlap_us(last_ns, last_ns + np.rint(after * 1e3).astype(np.int64), *copying)
     last_copies = np.minimum(after, last_copies)
     before, after = before - first_copies, after - last_copies

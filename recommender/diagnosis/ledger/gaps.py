@@ -15,6 +15,7 @@ from recommender.diagnosis.rank.host_calls import (
     CALLED,
     LAUNCHES,
     LOADS,
+    LONGEST_LAUNCH_US,
     RUNTIME,
     SYNCHRONISING,
     USUAL_LAUNCH_US,
@@ -158,8 +159,10 @@ def _covered(gaps: Gaps, spans: HostSpans) -> dict[str, Floats]:
         lambda level, name: level == OPERATOR or (level in RUNTIME and any(part in name for part in LAUNCHES))
     )
     launching = overlap_us(begin, end, *union(*launches)) >= rest / 2
-    found[LAUNCH] = np.where(launching, rest, 0.0)
-    found[HOST] = np.where(launching, 0.0, rest)
+    count = np.searchsorted(launches[0], end) - np.searchsorted(np.sort(launches[1]), begin, side="right")
+    # No launch takes longer: in an operator that does the host was held up, by another thread or program.
+    found[LAUNCH] = np.where(launching, np.minimum(rest, count * LONGEST_LAUNCH_US), 0.0)
+    found[HOST] = rest - found[LAUNCH]
     return found
 
 

@@ -8,18 +8,13 @@ import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
-from recommender.diagnosis.rank.kinds import (
-    ELEMENTWISE,
-    PRODUCTS,
-    kernel_kind,
-    longest_of_chains,
-    pair_counts,
-)
+from recommender.diagnosis.patterns.attention import HALF, widened, written_out
+from recommender.diagnosis.rank.kinds import longest_of_chains, pair_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.profiles.facts.kernels import Floats, Mask
+    from ingest.profiles.facts.kernels import Floats
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.rank.view import KernelView
     from recommender.diagnosis.thresholds import Thresholds
@@ -38,16 +33,16 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     kernels = view.kernels
     if view.total_us <= 0 or not (kernels.start_ns != UNKNOWN_NS).any():
         return
-    attention = _written_out(view)
+    attention, products = written_out(view)
     runs = view.chains
     often = thresholds.shows("unfused-operators", "fusible_chain_count", pair_counts(runs, len(kernels)))
     own = np.where(view.is_new, kernels.duration_us * view.exclusive, 0.0)
-    of_attention = np.where(attention, own, 0.0)
+    of_attention = np.where(attention, own, 0.0) + np.where(widened(view, products), HALF * own, 0.0)
     yield kernel_evidence(
         view,
         "attention-memory-traffic",
         of_attention,
-        "attention is written out as product, scale, softmax, product; between its products: "
+        "attention is written out as product, scale, softmax, product; that costs: "
         f"{view.costliest(of_attention)}",
         MetricReading(metric="share of the step", value=float(of_attention.sum()) / view.total_us, unit="1"),
     )
@@ -77,33 +72,3 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             f"small operators of one layer: {view.costliest(cost)}",
             MetricReading(metric="share of the step", value=float(cost.sum()) / view.total_us, unit="1"),
         )
-
-
-_BETWEEN = frozenset({*ELEMENTWISE, "dropout", "dropoutdomask", "softmaxgrad", "viewcopy", "elementwise"})
-"""Kinds of kernels that attention may have between its products besides softmax."""
-_MOST_BETWEEN = 8
-"""Such kernels on either side of the softmax: scale, bias, mask, casts, dropout, a copy."""
-
-
-def _written_out(view: KernelView) -> Mask:
-    """Kernels between two products, a softmax among them, shape (n,): fused attention does not write them."""
-    kernels = view.kernels
-    label = kernels.label
-    kinds = [kernel_kind(text) for text in label.labels]
-    softmax = np.array([kind.startswith("softmax") for kind in kinds], np.bool_)
-    between = np.array([kind in _BETWEEN or kind.startswith("softmax") for kind in kinds], np.bool_)
-    product = np.array([kind.startswith(PRODUCTS) for kind in kinds], np.bool_)
-    found = np.zeros(len(kernels), np.bool_)
-    order = np.lexsort((kernels.start_ns, kernels.texts["stream"].codes))
-    codes, stream = label.codes[order], kernels.texts["stream"].codes[order]
-    for place in np.flatnonzero(softmax[codes]):
-        ends = []
-        for way in (-1, 1):
-            at = int(place) + way
-            while abs(at - place) <= _MOST_BETWEEN and 0 <= at < len(order) and between[codes[at]]:
-                at += way
-            if 0 <= at < len(order) and product[codes[at]] and stream[at] == stream[place]:
-                ends.append(at)
-        if len(ends) == 2:
-            found[order[ends[0] + 1 : ends[1]]] = True
-    return found

@@ -60,6 +60,9 @@ CONJECTURE = 0.7
 that no table tells. Assumed."""
 _RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
 """Reasons that a GPU's recorded runtime would show: where it does not, there was no such call."""
+COPY_OF_SAVING = 1e-3
+"""Least time of copying a state over that of writing it: a disk of 64 MB/s behind a PCIe 5.0 link of 64 GB/s
+each way. A loss that is read back takes less."""
 _TILING = "_Tiling"
 
 
@@ -240,9 +243,11 @@ def _changing(kernels: Kernels) -> float:
 
 
 def _copies_back(view: View) -> bool:
-    """True if anything was copied from the device to the host."""
+    """True if enough was copied from the device to the host for what comes after its work to be saving."""
     kernels = view.rank.kernels
-    return kernels is not None and bool(_back(kernels).any())
+    if kernels is None or not (back := _back(kernels)).any():
+        return False
+    return float(kernels.duration_us[back].sum()) >= COPY_OF_SAVING * view.gap_us.get(AFTER, 0.0)
 
 
 def _back(kernels: Kernels) -> Mask:

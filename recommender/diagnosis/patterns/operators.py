@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from recommender.diagnosis.patterns.attention import HALF, is_wide, widened, written_out
 from recommender.diagnosis.rank.kinds import CASTS, COPIES, INDEXING, PADDING, PRODUCTS, REARRANGING, of_kind
 
 if TYPE_CHECKING:
@@ -24,14 +25,6 @@ _NO_AICORE_TYPES = ("INT64", "DOUBLE", "FLOAT64", "UINT64", "COMPLEX64", "COMPLE
 """Types for which many operators have no AI Core kernel: msprof-analyze, tables of types by CANN version."""
 
 
-_WIDE_TYPES = ("FLOAT", "DT_FLOAT", "FLOAT32", "FP32", "TF32")
-"""Types whose tensors are 32 bits wide; TF32 is how a GPU may multiply them."""
-
-
-HALF = 0.5
-"""Least share of bytes and of cube cycles that a format of half the width leaves."""
-
-
 def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of each such kind of operator."""
     kernels = view.kernels
@@ -42,6 +35,7 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     yield from _data_movement(view, own)
     yield from _precision(view)
     yield from _recompute(view, own)
+    yield from _search(view, own)
 
 
 def _aicpu(view: KernelView, thresholds: Thresholds, own: Floats) -> Iterator[SoftEvidence]:
@@ -115,12 +109,10 @@ def _precision(view: KernelView) -> Iterator[SoftEvidence]:
     """Matrix products in 32 bit, and what is in 64. Losses, norms and softmax need no more than 32."""
     kernels = view.kernels
     types = kernels.texts["input_types"]
-    wide = types.where(
-        bool(label) and all(t.strip().upper() in _WIDE_TYPES for t in label.split(";")[:2])
-        for label in types.labels
-    )
     double = types.where("DOUBLE" in label.upper().split(";")[:2] for label in types.labels)
-    there = (of_kind(kernels, PRODUCTS) & wide) | (double & ~kernels.is_aicpu)
+    there = (of_kind(kernels, PRODUCTS) & is_wide(kernels)) | (double & ~kernels.is_aicpu)
+    if there.any():
+        there &= ~widened(view, written_out(view)[1])
     lost = np.where(there, kernels.duration_us * view.exclusive * HALF, 0.0)
     share = float(np.nansum(kernels.duration_us[there])) / view.total_us
     which = "operators in 64 bit" if (double & there).any() else "matrix products in 32 bit"
@@ -205,6 +197,36 @@ def _behind_the_first(back: Mask, kernels: Kernels) -> Mask:
     np.minimum.at(first, step[back], start[back])
     np.maximum.at(last, step[back], start[back])
     return np.asarray((start > first[step]) & (start < last[step]), np.bool_)
+
+
+OF_A_CALL = 3
+"""Different convolution kernels of one call at most: two gradients, and one that adds up parts."""
+
+
+def _search(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
+    """Convolution kernels that are tried one after another on the same tensors: one of them is needed.
+
+    Libraries time all they have at the first call of each shape (cuDNN's benchmark mode, MIOpen's find mode).
+    """
+    kernels = view.kernels
+    shapes, names = kernels.texts["input_shapes"], kernels.texts["name"].codes
+    tried = of_kind(kernels, ("conv",)) & shapes.where(bool(text) for text in shapes.labels)
+    order = np.lexsort((kernels.start_ns, kernels.texts["stream"].codes))
+    key = np.where(tried, shapes.codes, -1)[order]
+    lost, searches = np.zeros(len(kernels)), 0
+    for rows in np.split(order, np.flatnonzero(np.diff(key)) + 1):
+        if len(rows) > OF_A_CALL and tried[rows[0]] and len(np.unique(names[rows])) > OF_A_CALL:
+            lost[rows] = own[rows]
+            lost[[rows[np.argmin(own[rows])], rows[-1]]] = 0.0
+            searches += 1
+    if searches:
+        yield kernel_evidence(
+            view,
+            "operator-compilation-latency",
+            lost,
+            f"{searches} calls try many convolution kernels on the same tensors: {view.costliest(lost)}",
+            MetricReading(metric="calls that search", value=searches, unit="1"),
+        )
 
 
 def _part(some: Floats, everything: Floats) -> float:

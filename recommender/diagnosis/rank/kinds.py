@@ -27,7 +27,7 @@ ELEMENTWISE = frozenset({
     "pow", "pows", "neg", "exp", "log", "sigmoid", "tanh", "erf", "gelu", "swish", "silu", "relu",
     "reducemean", "reducesum", "maximum", "minimum",
     "reciprocal", "addcmul", "addcdiv", "maskedfill", "select", "softmax",
-    "biasadd", "abs", "cast",
+    "biasadd", "abs", "cast", "elementwise", "lerp",
 })  # fmt: skip
 STREAMING = (
     *(*CASTS, *COPIES, *REARRANGING, "add", "mul", "sub", "div", "zeros", "ones", "fill", "memset"),

@@ -1,5 +1,6 @@
 """A trace recorded on an H100: a diffusion model whose noise is drawn on the host in each step."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from ingest.profiles.folders import read_profile
 from recommender.diagnosis.analysis import analyse
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.ledger.accounts import COMPUTING, keep_ledger
-from recommender.diagnosis.ledger.gaps import _charge_stalls, _held_up
-from recommender.diagnosis.ledger.reasons import BEFORE, LAUNCH
-from recommender.diagnosis.rank.host_calls import COMPUTES
+from recommender.diagnosis.ledger.gaps import _charge_stalls, _held_up, times_of_gaps
+from recommender.diagnosis.ledger.reasons import BEFORE, HOST, LAUNCH, UNSEEN_HOST
+from recommender.diagnosis.rank.host_calls import COMPUTES, LONGEST_LAUNCH_US
 from tests.unit.recommender.diagnosis.ledger.test_gaps import gaps_of
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "recorded" / "noise_on_the_host.pt.trace.json.gz"
@@ -68,3 +69,14 @@ def test_the_host_never_gets_ahead_between_waits_that_are_close(launches: int, i
     assert spans is not None
     assert _held_up(gaps_of({2: 100.0}, 1), spans).tolist() == [is_held]
     assert not _held_up(gaps_of({7: 100.0}, 1), spans).any()  # behind the last
+
+
+def test_what_an_operator_takes_beyond_any_launch_is_the_hosts(profile: Profile) -> None:
+    builder = SpanBuilder()
+    builder.take("runtime", "cudaLaunchKernel", MS, 30.0)
+    builder.take(OPERATOR, "aten::add", 2 * MS, 5000.0)
+    spans = builder.build(np.array([MS, 7 * MS]))
+    rank = replace(profile.ranks[0], calls=(), details=replace(profile.ranks[0].details, spans=spans))
+    found = times_of_gaps(gaps_of({2: 5000.0}, 3), rank, 3)
+    assert found[LAUNCH].sum() == pytest.approx(LONGEST_LAUNCH_US)
+    assert sum(found[name].sum() for name in (HOST, UNSEEN_HOST) if name in found) == pytest.approx(4950)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.profiles.mechanisms import of_traces
-from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
+from benchmarks.profiles.traced_runs import WORLDS, Run, World, length_us, with_hook, write
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile
 from ingest.profiles.folders import read_profile
@@ -235,6 +235,21 @@ def planned(
     return Rank(
         rank=number, folder="", layout=KINETO, kernels=builder.build(), steps=times, calls=(LAUNCHES, *calls)
     )
+
+
+@pytest.mark.parametrize(("copied_us", "is_state"), [(2.0, False), (60.0, True)])
+def test_a_loss_that_is_read_is_no_state_that_is_saved(
+    tmp_path: Path, thresholds: Any, copied_us: float, is_state: bool
+) -> None:
+    def ends(run: Run, step: int, place: str) -> None:
+        if place == "end":
+            run.copy("DtoH (Device -> Pageable)", copied_us, copied_us + 4)
+            run.pause(20_000.0)
+
+    world = with_hook(TRAINS, ends)
+    run = read_profile(write(world, np.random.default_rng(6), tmp_path / "run.pt.trace.json"))
+    saved = analyse(run, thresholds).get("checkpoint-stall")
+    assert (saved is not None and saved.share > 0.3) is is_state
 
 
 LAUNCHES = call("runtime", "cudaLaunchKernel", 50.0, 10)
