@@ -1,7 +1,5 @@
 """Cells of profiler tables: numbers that may be missing, timestamps that outgrow a float, broken rows."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import math

@@ -1,7 +1,5 @@
 """Checks of a profile: facts that it lacks, and parts that do not add up to their totals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kinds of profiler files, recognised by columns and content, not by name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

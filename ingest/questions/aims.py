@@ -1,7 +1,5 @@
 """The aim of a question: the metric that decides, and limits on others."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from difflib import get_close_matches
 

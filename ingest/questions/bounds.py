@@ -1,7 +1,5 @@
 """Bounds of the numbers in a question: what no system, degree, load or share can be is refused by name."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A question completed with a user's defaults, where it leaves hardware, count or framework open."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from kg.terms.phases import PHASE_OF_WORD

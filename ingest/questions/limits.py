@@ -1,7 +1,5 @@
 """Limits of a question as people write them: a metric, a bound, a unit."""
 
-from __future__ import annotations
-
 import re
 
 from kg.errors import InputError

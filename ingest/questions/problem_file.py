@@ -1,7 +1,5 @@
 """The file of a question: YAML or JSON with known keys."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kg.atomic_files import read_start

@@ -1,7 +1,5 @@
 """Releases of programs as people write them: tags of images, versions with a ``v`` or a build behind them."""
 
-from __future__ import annotations
-
 import re
 
 _NUMBER = r"\d+(?:\.\d+)+(?:\.?(?:rc|RC|post|a|b|T)\d+)*"

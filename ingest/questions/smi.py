@@ -1,7 +1,5 @@
 """The output of ``npu-smi info`` and ``nvidia-smi``: devices, their number, and the driver."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import Counter

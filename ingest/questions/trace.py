@@ -5,8 +5,6 @@ One JSON object a line, by the names of Mooncake's traces (``timestamp`` in mill
 ``input_len``, ``output_len``, ``latency_s``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

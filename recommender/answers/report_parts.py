@@ -1,7 +1,5 @@
 """The parts of a report from results of the program, and from the JSON that its commands print."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import singledispatch

@@ -1,7 +1,5 @@
 """Programs that write logs: how their own lines show them, and what part they have."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

@@ -5,8 +5,6 @@ max_model_len (8192)"); the words between say which relation does not hold, the 
 Advice are a verb and a setting ("try increasing gpu_memory_utilization"). Only settings of the program count.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

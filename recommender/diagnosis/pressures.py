@@ -3,8 +3,6 @@
 How far is a formula of the table over the numbers of the log: what is needed, what is there, weights.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re

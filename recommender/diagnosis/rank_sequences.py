@@ -1,7 +1,5 @@
 """Ranks of a collective that timed out: the one that is behind the others keeps them waiting."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 

@@ -4,8 +4,6 @@ It reads a line of what the tune is, then one for each start, and says what each
 does what it started: nothing runs on behind a tune that was killed.
 """
 
-from __future__ import annotations
-
 import json
 import queue
 import sys

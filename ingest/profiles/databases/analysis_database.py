@@ -1,7 +1,5 @@
 """analysis.db and cluster_analysis.db: the split of steps and the communication, analysed by the profiler."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ingest.profiles.databases.databases import Database, integer, real

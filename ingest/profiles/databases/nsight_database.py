@@ -8,8 +8,6 @@ Source:
     "Serialized Process and Thread Identifiers".
 """
 
-from __future__ import annotations
-
 import math
 import re
 from array import array

@@ -1,7 +1,5 @@
 """Gaps between kernels, and the split of steps that is counted from kernels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -10,8 +10,6 @@ Source:
     letters behind the index names are the types (``SB`` single, ``HHS`` half, ``BBS`` bfloat16).
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from functools import cache, lru_cache

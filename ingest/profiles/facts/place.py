@@ -1,7 +1,5 @@
 """The place of a fact in a profile."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Stretches of time: kernels of parallel streams overlap, so their union counts and not their sum."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ingest.profiles.facts.kernels import UNKNOWN_NS, Floats, Integers

@@ -3,8 +3,6 @@
 Times there are milliseconds (begin: microseconds), sizes megabytes of 10**6 byte, bandwidth GB/s.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping

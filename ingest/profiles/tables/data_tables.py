@@ -4,8 +4,6 @@
 Queues and processors are percent there, times milliseconds; -1 means not collected.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Calls of the host: api_statistic, operator_details, data_preprocess, os_runtime_statistic."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

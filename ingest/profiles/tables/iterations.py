@@ -1,7 +1,5 @@
 """msprof's step_trace: iterations of a graph, and the kernels that ran in each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

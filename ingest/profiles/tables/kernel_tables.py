@@ -1,7 +1,5 @@
 """Tables of kernels: kernel_details, op_summary, task_time, op_statistic and any CSV with their columns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 The framework's profilers write megabytes, msprof kilobytes; the header says which.
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping

@@ -4,8 +4,6 @@ Beside OpBasicInfo stand PipeUtilization, ArithmeticUtilization, Memory, MemoryL
 ResourceConflictRatio, each with the time and the cycles of the core; a timestamp may follow the name.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -7,8 +7,6 @@ Source:
     columns of ``results.csv``.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The profiler's split of steps: step_trace_time, cluster_step_trace_time, msprof's step_trace."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ step begins when what was launched before its mark is done. That is told by the 
 kernel share (``correlation``); where it was not recorded, a kernel is of the step in whose mark it began.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace

@@ -8,8 +8,6 @@ Source:
     ``output_json.cpp``: the other members of a trace.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -11,8 +11,6 @@
 * ``linear``: a state of fixed size takes the place of the cache.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The number format in which a checkpoint holds its weights, as its ``config.json`` states it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Arithmetic of whole numbers, as a shell does it."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Engines that Python makes, and the arguments that a server says it was started with, as commands."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """The facts of a question in a text, with notes on what could not be read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The files of settings that a launch names, and the options that they add to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ingest.files.content import ContentError

@@ -1,7 +1,5 @@
 """A model's ``config.json`` of Hugging Face transformers: its sizes, by the names of the graph's facts."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Files that state the sizes of a model (``config.json``, GGUF, MindFormers' YAML), and where they lie."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of a command: names to values, and values that are unknown."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 The signs are data: ``data/settings/launches.yaml``, with the document that each is from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase

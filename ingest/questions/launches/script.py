@@ -1,7 +1,5 @@
 """The commands of a script, as they were read from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

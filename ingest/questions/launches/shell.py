@@ -6,8 +6,6 @@ every branch is read, and what is set later wins. What a command would print is 
 By hand, as bashlex, which parses shell too, is under the GPL 3, and this package under Apache 2.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Variables that reach a program, and the devices that they and a batch job's lines state."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise, takewhile

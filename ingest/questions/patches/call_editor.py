@@ -4,8 +4,6 @@ The proof: the program parses, every engine has the arguments and variables that
 all other code is as it was.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 from collections.abc import Mapping

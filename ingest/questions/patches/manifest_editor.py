@@ -4,8 +4,6 @@ Each edit changes the lines of its own item. The proof: all other commands, the 
 value of the documents read as before, so that a value which two containers share is not changed for one.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The launch is edited as a script of its own, what changed is put in its place, and the whole is read again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol
 

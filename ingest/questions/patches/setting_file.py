@@ -4,8 +4,6 @@ A key's value is changed in its place, or its line taken away. The proof: read a
 but for the key; so a value that an anchor gives to two keys is not changed for one.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ edit is read again: every command of the script must have the words and the vari
 edit. What fails that is taken back and said.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -3,8 +3,6 @@
 Where several kernels of one class run at an instant, each has an equal part of it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
