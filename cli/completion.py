@@ -4,15 +4,10 @@ What follows an option such as ``--model`` is answered here. Everything else, su
 and options, is left to typer.
 """
 
-from __future__ import annotations
-
 import shlex
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 KINDS = {
     "--model": ("model",),

@@ -1,21 +1,17 @@
 """Commands that are imported and built when they are called: a run of the program needs one of them."""
 
-from __future__ import annotations
-
 import inspect
 import math
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from cli.text.help_page import HelpPage
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Source = str | typer.Typer | Callable[..., None]
+Source = str | typer.Typer | Callable[..., None]
 
 
 class LateTyper(typer.Typer):

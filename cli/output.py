@@ -1,21 +1,17 @@
 """Printing: tables for people, stable JSON for programs. Results go to stdout alone."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TextIO
 
 from cli.text.language import localised
 from cli.text.tables import table_lines
 from cli.text.width import columns_of, line_width, wrapped
 from kg.hidden_text import harmless
 from recommender.answers.schema import SCHEMA_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 
 class HarmlessStream(io.TextIOBase):

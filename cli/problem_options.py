@@ -1,11 +1,11 @@
 """The options of a question, for all commands that ask one, and the problem that they make."""
 
-from __future__ import annotations
-
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import wraps
-from typing import TYPE_CHECKING, get_type_hints
+from pathlib import Path
+from typing import get_type_hints
 
 from cli.options import (
     BottleneckOption,
@@ -32,10 +32,6 @@ from cli.options import (
 )
 from cli.values import limits, pairs
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,12 @@
 """Values that people write as text on the command line: pairs, shares, limits and spans of time."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from kg.errors import InputError
 from kg.nouns.values import as_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _SPAN = re.compile(r"\s*+(\d+(?:\.\d+)?)\s*+(ms|s|sec|min|m|h|hours?|d)?\s*+", re.IGNORECASE)
 _SECONDS = {

@@ -1,18 +1,14 @@
 """``tunegraph similar``: the known problems that are nearest."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import typer
 
 from cli.context import open_workspace, with_defaults
 from cli.options import JsonOption, NumberOption
 from cli.problem_options import ProblemOptions, asks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SHOWN_SHARE = 0.15
 """Share of the squared distance from which on a kind of features is shown."""

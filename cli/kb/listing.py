@@ -1,8 +1,7 @@
 """``tunegraph kb list``: what the knowledge holds of one kind, a line each."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import Annotated
 
 import typer
 
@@ -13,17 +12,12 @@ from cli.options import JsonOption
 from cli.output import say
 from cli.text.language import Name, language
 from kg.errors import InputError
+from kg.nouns.recipe import Recipe
+from kg.nouns.setting import Setting
 from kg.terms.meanings import phrase_of
 from kg.terms.parts import part_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.recipe import Recipe
-    from kg.nouns.setting import Setting
-
 
 _OF_NAMES = ("--like",)
 _TAKEN = {

@@ -1,17 +1,12 @@
 """A page of help in the language of this run: as typer writes it, in texts of the catalogue."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import typer
 
 from cli.text.language import help_text, language
 from cli.text.width import broken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _EXTRA = re.compile(r"^(.*?)(?:^|  )\[([^\[\]]+)\]$", re.DOTALL)
 """A help and what typer says after it: its variable, its default, its range."""

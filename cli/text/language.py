@@ -9,19 +9,14 @@ What no template has stays English: names, flags and numbers mean the same every
 (:func:`keep`), and a :class:`Name`, stays also where a template has the same word.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
 from cli.text.width import columns_of
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 LANGUAGES = ("en", "zh")
 

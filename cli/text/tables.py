@@ -1,14 +1,9 @@
 """Tables as lines that fit: constant columns are folded away, long cells wrapped or put below their row."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from cli.text.language import localised
 from cli.text.width import broken, columns_of, wrapped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _GAP = 2
 _NARROWEST = 16

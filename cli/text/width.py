@@ -1,14 +1,10 @@
 """The width of text: columns that characters take, and lines broken between words to fit."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import unicodedata
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import TextIO
 
 PIPE_WIDTH = 80
 """Columns of text that goes into a file or a pipe."""

@@ -4,18 +4,13 @@ A document of a few lines can stand for a thousand million values (each alias re
 size is therefore computed from the parser's events, and a document that is too large is refused.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import yaml
 
 from ingest.files.content import ContentError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAXIMUM_BYTES = 4 << 20
 MAXIMUM_VALUES = 200_000

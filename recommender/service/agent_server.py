@@ -1,9 +1,8 @@
 """The server of ``tunegraph mcp``: the tools of an agent over standard input and output."""
 
-from __future__ import annotations
-
 import logging
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import anyio
 import mcp_types as types
@@ -13,9 +12,6 @@ from mcp.server.stdio import stdio_server
 from kg.errors import TuningError
 from recommender.service.agent_tools import TOOLS, call, fenced
 from recommender.service.lane import DIAGNOSIS, Lane
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def agent_server(lane: Lane, allowed: tuple[Path, ...], version: str) -> Server[Any]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch import read_launches
 from ingest.questions.launches.variables import CONTAINERS
 from kg.errors import InputError
 from recommender.measuring.device_memory import ANSWER_S, tool_output
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LABEL = "tunegraph"
 """Key of the labels of a start and of its process: theirs begins with it."""

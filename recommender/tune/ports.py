@@ -1,16 +1,11 @@
 """Ports: free before a start, and in the hands of what was started after it (Linux: ``/proc/net``)."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _LISTENS = "0A"
 _HOST = "127.0.0.1"

@@ -3,23 +3,19 @@
 One JSON object a line. A tune that was killed goes on from it: what was measured is not measured again.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import threading
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.values import load_json
 from recommender.experiment.journal import append_whole, cut_torn_line, open_alone
 from recommender.tune.tune_result import TuneResult
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 FORMAT = 1
 JOURNAL = "journal.jsonl"

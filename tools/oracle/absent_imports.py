@@ -10,10 +10,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 import types
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, MutableSequence
+from collections.abc import Iterator, MutableSequence
 
 KNOWN = frozenset({"torchcodec", "torchaudio", "torch", "transformers", "numpy", "triton"})
 """Packages whose absent parts other packages ask for, and of which they must hear the truth."""

@@ -1,20 +1,16 @@
 """The facts of one release of a program that its judge needs: flags, fields of their JSON, variables."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import data
 from kg.errors import UnknownEntityError
 from kg.nouns.release import release_key
 from kg.terms.setting_registry import FOLDER, registry
 from tools.oracle.settings.history import state_in
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LAUNCHERS = frozenset({"host"})
 Entry = dict[str, Any]

@@ -7,11 +7,9 @@ replay sees the requests that the engine saw. Seconds throughout.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 KINDS = ("plain", "chunked", "preempting", "drafts", "prefix", "engines", "lockstep")
 """Purposes of a drawn load; ``engines`` are independent, ``lockstep`` ones share their experts."""

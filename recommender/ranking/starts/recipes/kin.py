@@ -1,25 +1,17 @@
 """Recipes of a program whose blocks another runs under fields of its own, in the words of that other."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
 
-from kg.nouns.recipe import Authority, RecipeSetting
-from kg.nouns.setting import SettingPlace
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting
+from kg.nouns.setting import Setting, SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.dialects import spell
 from kg.terms.meanings import meaning_of, settings_of, table
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import registry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kg.nouns.recipe import Recipe
-    from kg.nouns.setting import Setting
 
 FIELDS = frozenset({SettingPlace.YAML, SettingPlace.JSON})
 
