@@ -86,12 +86,12 @@ class HeldMemory:
 
 def free_host(root: Path = Path("/")) -> tuple[int, int]:
     """Memory of the machine, or of the container that this runs in: free and whole; zeros if untold."""
-    told = dict(re.findall(r"(?m)^(\w++):\s++(\d++) kB", _read(root / "proc/meminfo")))
+    told = dict(re.findall(r"(?m)^(\w++):\s++(\d++) kB", system_text(root / "proc/meminfo")))
     free, whole = (int(told.get(name, 0)) << 10 for name in ("MemAvailable", "MemTotal"))
     group = root / "sys/fs/cgroup"
-    most, used = (_read(group / f"memory.{name}").strip() for name in ("max", "current"))
+    most, used = (system_text(group / f"memory.{name}").strip() for name in ("max", "current"))
     if most.isdigit() and used.isdigit() and int(most) < whole:
-        cached = re.search(r"^inactive_file (\d+)", _read(group / "memory.stat"), re.MULTILINE)
+        cached = re.search(r"^inactive_file (\d+)", system_text(group / "memory.stat"), re.MULTILINE)
         free = min(free, int(most) - int(used) + (int(cached[1]) if cached else 0))
         whole = int(most)
     return free, whole
@@ -99,11 +99,12 @@ def free_host(root: Path = Path("/")) -> tuple[int, int]:
 
 def held_host(pids: Iterable[int]) -> int:
     """Memory that would be free without some processes, in bytes; what they share counts once."""
-    rollups = [_read(Path(f"/proc/{pid}/smaps_rollup")) for pid in pids]
+    rollups = [system_text(Path(f"/proc/{pid}/smaps_rollup")) for pid in pids]
     return sum(int(kib) << 10 for text in rollups for kib in re.findall(r"^Pss:\s+(\d+)", text, re.MULTILINE))
 
 
-def _read(path: Path) -> str:
+def system_text(path: Path) -> str:
+    """The text of a system file; empty where there is none, or it cannot be read."""
     try:
         return path.read_text()
     except OSError:

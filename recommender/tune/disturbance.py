@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recommender.measuring.device_memory import tool_output
+from recommender.measuring.device_memory import system_text, tool_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -68,7 +68,7 @@ class MachineTime:
     @classmethod
     def now(cls, pids: Iterable[int]) -> MachineTime | None:
         """Read it; None where the system does not tell (elsewhere than Linux)."""
-        fields = [int(word) for word in _text(Path("/proc/stat")).partition("\n")[0].split()[1:9]]
+        fields = [int(word) for word in system_text(Path("/proc/stat")).partition("\n")[0].split()[1:9]]
         if not fields:
             return None
         idle = fields[3] + fields[4]
@@ -90,25 +90,17 @@ class MachineTime:
 def _lost_s() -> dict[str, float]:
     found = {}
     for name in ("memory", "io"):
-        if (told := _FULL.search(_text(_PRESSURE / name))) is not None:
+        if (told := _FULL.search(system_text(_PRESSURE / name))) is not None:
             found[name] = int(told[1]) / 1e6
     reasons = (map(int, re.findall(r"\d+", line)) for line in tool_output(_CLOCKS).splitlines())
     devices = [max(each, default=0) / 1e6 for each in reasons]  # they may hold at once
-    packages = [int(_text(path) or 0) / 1e3 for path in sorted(_THROTTLES.glob(_PACKAGE))]
+    packages = [int(system_text(path) or 0) / 1e3 for path in sorted(_THROTTLES.glob(_PACKAGE))]
     return found | {f"heat of {number}": value for number, value in enumerate([*devices, *packages])}
-
-
-def _text(path: Path) -> str:
-    """The text of a system file; empty where there is none, or it cannot be read."""
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
 
 
 def _ticks(pid: int) -> int:
     """Time of a process and of its children that have ended."""
-    fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    fields = system_text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return sum(int(word) for word in fields[11:15])
 
 

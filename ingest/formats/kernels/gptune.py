@@ -15,6 +15,7 @@ from ingest.files.content import ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import spread
+from ingest.questions.bounds import number_of
 from kg.errors import Fault
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _outcome(metric: str, value: object, details: object, records: Records) -> d
         "value": None,
         "better": "lower",
     }
-    number = _number(value)
+    number = number_of(value)
     if value is None:
         return outcome | {"status": "failed:no result"}
     if number is None:
@@ -123,16 +124,6 @@ def _outcome(metric: str, value: object, details: object, records: Records) -> d
     times = repeated.get("evaluations") if isinstance(repeated, dict) else None
     repeats = spread(times) if isinstance(times, list) else {}
     return outcome | {"status": "ok", "value": number} | repeats
-
-
-def _number(value: object) -> float | None:
-    """A number, also one that stands as text; None if it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _software(raw: object) -> dict[str, str]:
