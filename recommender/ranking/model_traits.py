@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import data
 from kg.errors import MissingFactError
@@ -20,13 +21,19 @@ def architecture_has_experts(architecture: str) -> bool | None:
     return None if architecture == "multimodal" else architecture == "moe-decoder"
 
 
+@cache
+def _accuracies() -> Mapping[tuple[str, str], str]:
+    """Published accuracies in words, by model and number format."""
+    return {
+        (row["model"], row["precision"]): f"published: {row['benchmark']} {row['accuracy']}"
+        + (f", in 16 bit {row['in_16_bit']}" if row["in_16_bit"] else "")
+        for row in csv.DictReader(data.text("models/accuracy.csv").splitlines())
+    }
+
+
 def accuracy_in(model: str, precision: str) -> str:
     """The published accuracy of a model in a number format, in words; empty where none is known."""
-    for row in csv.DictReader(data.text("models/accuracy.csv").splitlines()):
-        if (row["model"], row["precision"]) == (model, precision):
-            beside = f", in 16 bit {row['in_16_bit']}" if row["in_16_bit"] else ""
-            return f"published: {row['benchmark']} {row['accuracy']}{beside}"
-    return ""
+    return _accuracies().get((model, precision), "")
 
 
 def accuracy_with(model: str, configuration: Configuration) -> str:

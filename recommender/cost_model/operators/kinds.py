@@ -219,6 +219,7 @@ class Operators:
         return CalibratedOperator(kind, kind.prior, Residual(None, None, 0.0), 0.5, {"source": "prior"})
 
 
+@cache
 def reference_device() -> Device:
     """The measured device: a 24-core 910B with 64 GB, facts as in ``data/cost_model/reference.json``."""
     held = json.loads(data.text("cost_model/reference.json"))
