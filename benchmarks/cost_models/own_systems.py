@@ -24,7 +24,6 @@ from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.gain import NORMAL_90
 from recommender.cost_model.anchors import EFFECTS, OWN_SITE, Anchors, MeasuredStep, sharing
 from recommender.cost_model.estimate import class_spread
-from recommender.cost_model.facts.physics import physics_of
 from recommender.cost_model.measured.correction import UNLIKE
 
 EACH = 6
@@ -43,8 +42,7 @@ class Row:
     @property
     def kind(self) -> str:
         """Class of its engine."""
-        is_unlike = self.step.key.engine in physics_of("unlike_engine_spread")
-        return "unlike" if is_unlike else self.step.key.phase.partition(" ")[0]
+        return self.step.key.phase.partition(" ")[0]
 
 
 def fitted(rows: Sequence[Row]) -> Shares:
@@ -120,7 +118,7 @@ def main() -> None:
             spread = class_spread(asked.model, asked.machine, asked.phase, asked.engine)
             key = replace(one.step.key, engine=one.step.key.engine or "unstated")
             row = Row(path.name.partition(".")[0], replace(one.step, key=key, spread=spread))
-            if row.kind == "unlike" or abs(row.step.log_ratio) < UNLIKE:
+            if abs(row.step.log_ratio) < UNLIKE:
                 rows.append(row)
     kept, seen = [], defaultdict[object, int](int)
     for row in rows:

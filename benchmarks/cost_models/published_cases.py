@@ -17,6 +17,7 @@ from benchmarks.cost_models.published_question import (
     priced_format,
 )
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
+from ingest.door.requests import told_requests
 from kg.errors import UnknownEntityError
 from kg.nouns.values import Value
 from recommender.cost_model.facts.model import ModelSizes
@@ -32,7 +33,8 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
         MissingFactError: A fact that is not known.
     """
     case = json.loads(row["case"])
-    task, config, outcome = case["task"], case["config"], case["outcome"]
+    task, outcome = case["task"], case["outcome"]
+    config: dict[str, Any] = dict(told_requests(task, case["config"], outcome)[0])
     if task["kind"] not in {"serving", "training"}:
         raise NotExpressibleError("a layer alone, outside a step")
     if not row["value"]:
@@ -157,8 +159,14 @@ def _serving(
     if config.get("parallelism") and not str(config["parallelism"]).lower().startswith(("tp", "tensor")):
         raise NotExpressibleError("parallelism not clear")
     copies = tensor if config.get("dp_attention") else max(count // tensor, 1)
+    if str(config.get("framework")) == "llama.cpp":  # shares out layers unless told (--split-mode)
+        one, tensor, copies = (
+            {**one, "pipeline_parallel": count, "chunk": int(config.get("n_batch", 0))},
+            count,
+            count,
+        )
     one |= {
-        "tensor_parallel": max(count // copies, 1), "data_parallel": copies,
+        "tensor_parallel": max(count // copies, 1), "data_parallel": 1 if "pipeline_parallel" in one else copies,
         "expert_parallel": int(config.get("ep", 1)) if model.experts else 1,
         "input_len": int(task["shape"]["input_len"]), "output_len": int(task["shape"]["output_len"]),
         "precision": _precision(str(task.get("dtype") or config.get("precision") or "")),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ingest.door.context import IngestContext
 from ingest.door.gain_limits import implausible_gain
 from ingest.door.outcomes import RecordOutcome, read_outcome
+from ingest.door.requests import told_requests
 from ingest.door.sources import read_software, read_source
 from ingest.door.tasks import read_limits, read_workload
 from ingest.door.values import JsonObject, check_names, check_storable, json_kind, settings
@@ -140,6 +141,9 @@ class Records:
             problem, has_target = found or (None, False)
         elif not faults:
             faults.append("outcome: missing")
+        config, assumed = told_requests(task, config, raw_outcome)
+        if assumed:
+            self.guess(assumed)
         configuration = self._settings_of(config, "config", faults)
         source = self._cached(self._sources, raw_source, lambda: _named_source(raw_source), faults)
         versions = read_software(record, config, raw_source, faults)

@@ -44,6 +44,7 @@ _Part = TypeVar("_Part")
 _FORMATS_ALIKE = {"w8a8": "int8", "float4": "nvfp4", "fp4": "nvfp4", "int4": "w4a16"}
 """Formats of weights that two words name."""
 _SERVED_IN = frozenset({"fp8", "int8"})
+_FORMATS_HINT = "such as bfloat16, float16, fp8, int8, w4a16, nvfp4, mxfp4, or q4_k_m of a GGUF file"
 _FOUR_BIT = frozenset({"int4", "awq", "gptq"})
 """Names for weights of four bits that are multiplied in 16."""
 
@@ -337,6 +338,8 @@ class _Reader:
         if model and (told or "").lower() in _FOUR_BIT:
             told = "w4a16"
         if told is not None and not is_precision(told):
+            if model:
+                raise InputError(f"no number format named {told[:40]!r} is known", hint=_FORMATS_HINT)
             self.notes.append(f"no number format named {told!r} is known: it is compared as a name")
         current = self.raw.get("current")
         method = current.get("quantization") if isinstance(current, dict) else None

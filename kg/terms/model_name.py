@@ -17,6 +17,7 @@ from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 
 import data
+from kg.terms.precisions import gguf_type
 
 BILLION = 1e9
 _SCALES = MappingProxyType({"m": 1e6, "b": BILLION, "t": 1e12})
@@ -52,13 +53,13 @@ _FORMATS: Mapping[str, str] = MappingProxyType(
         r"mxfp8\w*": "mxfp8",
         r"bf16|bfloat16": "bfloat16",
         r"fp16|float16|f16": "float16",
-        r"u?int4|4bit|i?q4\w*": "w4a16",
-        r"i?q8\w*": "w8a16",
+        r"u?int4|4bit|i?q4": "w4a16",
+        r"i?q8": "w8a16",
         r"int8|8bit": "int8",
     }
 )
 """Words for the number format in which weights are stored, and the format. ``w8a8`` has 8 bits for weights
-and for what they are multiplied by; the suffixes of llama.cpp's files widen weights before the product."""
+and for what they are multiplied by. Types of GGUF files are those of ``kg.terms.precisions``."""
 
 _WEIGHT_ONLY = re.compile(r"awq\w*|gptq\w*|autoround|hqq|bnb|bitsandbytes|exl2|wna16")
 """Methods that quantise the weights alone, to 4 bits unless the name says 8."""
@@ -68,7 +69,9 @@ _METHODS = MappingProxyType({"ascend": "int8", "modelslim": "int8", "modelopt": 
 
 _PARTS: Mapping[Part, re.Pattern[str]] = MappingProxyType(
     {
-        Part.FORMAT: re.compile(f"{'|'.join(_FORMATS)}|{_WEIGHT_ONLY.pattern}"),
+        Part.FORMAT: re.compile(
+            f"{'|'.join(_FORMATS)}|{_WEIGHT_ONLY.pattern}|i?q[1-8](?:k(?:xl|[sml])?|[01]|xxs|xs|nl|[sm])"
+        ),
         Part.SIZE: re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bmt]"),
         Part.ACTIVE: re.compile(r"a\d+(?:\.\d+)?b"),
         Part.EXPERTS: re.compile(r"\d+e"),
@@ -110,7 +113,7 @@ _NO_NAME = re.compile(
 _ENDING = re.compile(r"\.(gguf|safetensors|bin|pt|pth|json|ya?ml|sh)$", re.IGNORECASE)
 _POINT = re.compile(r"(?<=\d)(?:point|p)(?=\d)|(?<=\d)_(?=\d[ac-ln-oq-su-z]?(?:[_-]|$))")
 """A point in a name that may hold none: ``1point7b``, ``m2p7``, ``qwen2_5_vl``."""
-_LLAMA_CPP = re.compile(r"(?<=q\d)_([k01])(?:_([sml]))?(?![a-z0-9])")
+_GGUF = re.compile(r"(?<![a-z0-9])i?q\d_(?:k(?:_(?:xl|[sml]))?|[01]|xxs|xs|nl|[sm])(?![a-z0-9])")
 _BREAK = re.compile(r"(?:(?<!\d)\.|\.(?!\d)|[^\w.]|_)+")
 _UNIT = re.compile(r"([^\W\d_]*)(\d[\d.]*)?")
 
@@ -226,7 +229,8 @@ def read_name(text: str) -> ModelName:
         parts = [part for part in plain.split("/") if part not in {"", ".", "..", "~"}]
         kept = [part for part in parts if not _is_nameless(part)] or parts or [""]
         short, organisation = kept[-1], kept[-2] if len(kept) > 1 else ""
-    spaced = _LLAMA_CPP.sub("", _POINT.sub(".", _ENDING.sub("", short).lower()))
+    bare = _ENDING.sub("", short).lower()
+    spaced = _POINT.sub(".", _GGUF.sub(lambda found: found[0].replace("_", ""), bare))
     words: list[Word] = []
     for piece in filter(None, _BREAK.split(spaced)):
         words.append(Word(piece, _part(piece, words)))
@@ -257,7 +261,7 @@ def _format_of(words: Collection[str]) -> str:
     stated = [form for pattern, form in _FORMATS.items() for word in words if re.fullmatch(pattern, word)]
     if any(map(_WEIGHT_ONLY.fullmatch, words)):
         return "w8a16" if {"int8", "8bit"} & set(words) else "w4a16"
-    return stated[0] if stated else ""
+    return next(filter(None, map(gguf_type, words)), stated[0] if stated else "")
 
 
 _TOKENS = re.compile(r"(\d+)([km])")

@@ -1,7 +1,12 @@
 """Number formats by one name each."""
 
+import csv
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
+
+import data
 
 _ALIASES = {
     alias: name
@@ -20,6 +25,31 @@ _ALIASES = {
 _PREFIXES = ("torch.", "jnp.", "np.", "numpy.", "tf.", "paddle.", "mindspore.")
 _FORMAT = re.compile(r"(bfloat16|tf32|bool|(mx|nv)?fp\d|(b?float|u?int|complex)\d|w\d+a\d+|sq$)")
 
+_GGUF = tuple(csv.DictReader(data.text("models/gguf_types.csv").splitlines()))
+GGUF_BITS: Mapping[str, float] = MappingProxyType(
+    {row["name"]: float(row["bits_per_weight"]) for row in _GGUF}
+)
+"""Bits of a weight with its scales in the types of GGUF files, over all tensors of an 8B network."""
+GGUF_FILE_TYPES: Mapping[int, str] = MappingProxyType({int(row["file_type"]): row["name"] for row in _GGUF})
+"""The same types by ``general.file_type`` of a header (llama.h, ``llama_ftype``)."""
+_GGUF_NAME = re.compile(r"(i?q[1-8])_?([k01]|nl|xxs|xs|[sm])?(?:_?(xl|[sml]))?")
+
+
+def gguf_type(text: str) -> str:
+    """The type of a GGUF file that a word says: ``Q4_K`` is ``q4_k_m``; empty if it says none.
+
+    Names without a size are llama.cpp's aliases; sizes of others (``UD-Q4_K_XL``) are taken as the nearest.
+    """
+    if not (found := _GGUF_NAME.fullmatch(text.strip().lower().removeprefix("ud-"))):
+        return ""
+    bits, kind, size = found.groups()
+    plain = "_".join(part for part in (bits, kind) if part)
+    nearest = {"": ("", "_m"), "xl": ("_l", "_m", ""), "l": ("_l", "_m", "")}.get(
+        size or "", (f"_{size}", "")
+    )
+    names = [f"{plain}{ending}" for ending in nearest] + [f"{bits}_0"] * (kind == "k")
+    return next((name for name in names if name in GGUF_BITS), "")
+
 
 @lru_cache(maxsize=4096)
 def canonical_precision(text: str) -> str:
@@ -32,9 +62,10 @@ def canonical_precision(text: str) -> str:
         return "/".join(canonical_precision(part) for part in text.split("/"))
     for prefix in _PREFIXES:
         text = text.removeprefix(prefix)
-    return _ALIASES.get(text, text)
+    return _ALIASES.get(text) or gguf_type(text) or text
 
 
 def is_precision(text: str) -> bool:
     """Return whether ``text`` names a number format, as ``torch.int8`` does."""
-    return _FORMAT.match(canonical_precision(text)) is not None
+    name = canonical_precision(text)
+    return name in GGUF_BITS or _FORMAT.match(name) is not None

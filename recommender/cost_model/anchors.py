@@ -258,7 +258,6 @@ class Anchors:
     def _shares(self, key: StepKey) -> Mapping[str, float]:
         """Shares of the variance in the class of a step, by the names of ``EFFECTS``, and ``"noise"``."""
         kind = key.phase.partition(" ")[0]
-        kind = "unlike" if key.engine in physics_of("unlike_engine_spread") else kind
         return self.own_shares.get(kind) or physics_of(f"own_share.{kind}")
 
     def _basis(self, key: StepKey, near: Sequence[MeasuredStep]) -> str:

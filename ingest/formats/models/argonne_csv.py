@@ -90,11 +90,13 @@ def _throughput(row: Mapping[str, str]) -> dict[str, object]:
     cell = row["Throughput"]
     if not cell:
         return {"metric": "throughput", "unit": "tokens/s", "value": None, "status": "not_reported"}
+    latency = parse_value(row.get("Latency") or "")
     return {
         "metric": "throughput",
         "unit": "tokens/s",
         "value": parse_number(cell, "Throughput"),
         "status": "ok",
+        **({"latency_s": latency} if isinstance(latency, int | float) else {}),
     }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ingest.questions.launches.model_config import config_facts
 from kg.errors import InputError
+from kg.terms.precisions import GGUF_FILE_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,8 +49,7 @@ _KEYS: Mapping[str, str] = MappingProxyType(
 """Keys of an architecture, and what a ``config.json`` calls them."""
 
 _FILE_TYPES: Mapping[int, str] = MappingProxyType(
-    {0: "float32", 1: "float16", 32: "bfloat16", 7: "w8a16", 38: "mxfp4"}
-    | dict.fromkeys((2, 3, 14, 15, 25, 30), "w4a16")
+    {0: "float32", 1: "float16", 32: "bfloat16", 38: "mxfp4", **GGUF_FILE_TYPES}
 )
 """``general.file_type`` (llama.h, ``llama_ftype``): the format of most weights, where one is priced."""
 

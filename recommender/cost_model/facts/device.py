@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kg.errors import InputError, MissingFactError
+from kg.terms.precisions import GGUF_BITS
 from recommender.cost_model.facts.physics import PHYSICS
 
 ELEMENT_BYTES = MappingProxyType(
     {"fp32": 4.0, "tf32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5,
      "w4a16": 0.5, "w8a16": 1.0, "w4a8": 0.5, "fp4": 0.5}
+    | {name: bits / 8 for name, bits in GGUF_BITS.items()}
 )  # fmt: skip
 """Bytes of one element of a weight, by precision."""
 
@@ -37,10 +39,12 @@ _PEAKS = MappingProxyType(
         "fp4": ("peak_fp4_flops",),
         "int8": ("peak_int8_ops", "measured_peak_int8_ops"),
         "int4": ("peak_int4_ops",),
-        # weights alone in few bits are widened before the product
+        # weights alone in few bits are widened before the product; llama.cpp multiplies those of GGUF files
+        # in 8 bits on GPUs before bf16 (pull requests 2160 and 7860)
         "w4a16": ("peak_bf16_flops", "peak_fp16_flops"),
         "w8a16": ("peak_bf16_flops", "peak_fp16_flops"),
         "w4a8": ("peak_int8_ops",),
+        **dict.fromkeys(GGUF_BITS, ("peak_bf16_flops", "peak_int8_ops", "peak_fp16_flops")),
     }
 )  # fmt: skip
 

@@ -13,16 +13,21 @@ from numpy.typing import NDArray
 from kg.errors import InputError
 from kg.nouns.layout import DEGREES
 from kg.terms.meanings import meaning_of
+from kg.terms.precisions import GGUF_BITS
 from kg.terms.purposes import plain_key
 from recommender.cost_model.settings.drafts import DRAFT_METHODS
 
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
 
-PRECISIONS = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8", "fp4")
+_COMMON = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8", "fp4", "w8a16")
+PRECISIONS = (*_COMMON, *GGUF_BITS)
+FROM_GGUF = len(_COMMON)
+"""The first of the types of GGUF files, which count tables of the vocabulary too."""
 WIDE = 3
 """How many of them, from the first, are not quantised."""
-FOUR_BIT = frozenset({"w4a16", "w4a8"})
+FEW_BITS = frozenset({"w4a16", "w4a8", "w8a16", *GGUF_BITS})
+"""Those that are widened before the product; for serving alone."""
 GROUPS = ("precision_attention", "precision_mlp", "precision_head")
 """Layer groups that may differ in precision: projections of the attention, feed-forward part, output head."""
 
@@ -72,7 +77,7 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "captured_requests": 0, "concurrency": 0,
         "engines": "independent", "draft_method": "other", "mixed_steps": 0, "device_layers": 9999,
         "host_bandwidth": 0, "length_spread": 0.0, "burst": 0, "cache_tokens": 0,
-        "step_tokens": 0,
+        "step_tokens": 0, "step_host_us": 0,
     }
 )  # fmt: skip
 """Settings of a serving step and their defaults; ``graph`` .5 captures all but the attention, 1 all."""
@@ -187,12 +192,14 @@ def with_groups(settings: Columns) -> Columns:
     """The columns with the precision of every layer group filled in as a number of ``PRECISIONS``.
 
     Heads of quantised models stay in 16 bit where nothing else is said: ``lm_head`` is among what recipes of
-    compressed-tensors ignore and ModelSlim leaves as FLOAT.
+    compressed-tensors ignore and ModelSlim leaves as FLOAT. Types of GGUF files count all tensors.
     """
     found = dict(settings)
     whole = found["precision"]
     for name in GROUPS:
-        usual = np.where(whole >= WIDE, 0.0, whole) if name == "precision_head" else whole
+        usual = (
+            np.where((whole >= WIDE) & (whole < FROM_GGUF), 0.0, whole) if name == "precision_head" else whole
+        )
         found[name] = np.where(found[name] == 0, usual, found[name] - 1)
     return found
 

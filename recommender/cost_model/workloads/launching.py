@@ -54,7 +54,8 @@ def drafting_launched_us(device: Device, s: Columns, work: BlockWork) -> Floats:
 def between_us(device: Device, s: Columns) -> Floats:
     """Time between two steps: the host's, unless it schedules the next one ahead, and what remains."""
     least = PHYSICS["between_us"] if device.ascend else 0.0
-    return np.where(s["async_scheduling"] > 0, 0.0, PHYSICS["step_host_us"]) + least
+    own = np.where(s["step_host_us"] > 0, s["step_host_us"], PHYSICS["step_host_us"])
+    return np.where(s["async_scheduling"] > 0, 0.0, own) + least
 
 
 def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -> Floats:

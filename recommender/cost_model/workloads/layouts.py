@@ -11,7 +11,7 @@ from kg.errors import InputError
 from recommender.cost_model.facts.physics import physics_by_place
 from recommender.cost_model.settings.plans import (
     CHOICES,
-    FOUR_BIT,
+    FEW_BITS,
     GROUPS,
     Columns,
     divides,
@@ -33,10 +33,10 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
         InputError: A layout that cannot be; the message names the rule.
     """
     s = with_groups(settings)
-    few = [CHOICES["precision"].index(name) for name in FOUR_BIT]
+    few = [CHOICES["precision"].index(name) for name in FEW_BITS]
     rule(
         ~np.any([np.isin(s[name], few) for name in ("precision", *GROUPS)], axis=0),
-        "four-bit weights are for serving, not for training",
+        "weights of few bits are for serving, not for training",
     )
     tp, pp, cp, ep = (
         s[n] for n in ("tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel")

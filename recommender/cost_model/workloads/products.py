@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
 from recommender.cost_model.facts.model import ROTARY_SIZE, ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS
-from recommender.cost_model.settings.plans import CHOICES, FOUR_BIT, PRECISIONS
+from recommender.cost_model.settings.plans import CHOICES, FEW_BITS, PRECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,19 +76,20 @@ def stem_and_device(device: Device, index: float) -> tuple[str, str, Device]:
     """
     name = CHOICES["precision"][int(index)]
     peak = device.peak(name)
-    size = {"w4a16": 2.0, "w8a16": 2.0, "w4a8": 1.0, "fp4": 1.0}.get(
-        name, ELEMENT_BYTES[name]
-    )  # of what is multiplied
+    # of what is multiplied
+    size = {"w4a8": 1.0, "fp4": 1.0}.get(name, 2.0 if name in FEW_BITS else ELEMENT_BYTES[name])
     facts: dict[str, float | str] = dict(device.facts)
     # inside a step every weight comes from memory: the step reads far more than the cache holds
     facts["l2_bytes"] = device.l2_bytes / 64
     if name == "fp4":  # multiplied as it is: no more than half a byte moves
         facts["memory_bandwidth_bytes_per_s"] = 2 * device.memory_bandwidth
-    if name in FOUR_BIT:
-        # half a byte from memory; with Ascend's cores apart the vector cores hand the widened weight on
+    if name in FEW_BITS:
+        # as few bytes from memory; with Ascend's cores apart the vector cores hand the widened weight on
         # through L2, kernels of GPUs widen it in registers (Marlin, arXiv:2408.11743)
         passed = size / PHYSICS["cache_over_memory"] if device.ascend and not device.joint else 0.0
-        facts["memory_bandwidth_bytes_per_s"] = device.memory_bandwidth * size / (0.5 + passed)
+        facts["memory_bandwidth_bytes_per_s"] = (
+            device.memory_bandwidth * size / (ELEMENT_BYTES[name] + passed)
+        )
     if size <= 1:
         facts["peak_int8_ops"] = peak
         if size < 1:  # the table reads a byte an element

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.facts.physics import PHYSICS
-from recommender.cost_model.settings.plans import CHOICES, Columns
+from recommender.cost_model.settings.plans import CHOICES, FROM_GGUF, Columns
 from recommender.cost_model.workloads.attention_kinds import cache_bytes
 from recommender.cost_model.workloads.linear_attention import state_bytes
 
@@ -82,8 +82,10 @@ def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
 
 
 def _table(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
-    """Bytes of the table of tokens that come in, in 16 bits, where a model does not tie it to its head."""
-    return np.asarray(2.0 * (model.embeddings - 1) * model.vocabulary * model.hidden / s["tensor_parallel"])
+    """Bytes of the table of tokens that come in, where it is not tied to the head: in 16 bits but in GGUF."""
+    head = s["precision_head"].astype(np.int64)
+    each = np.where(head >= FROM_GGUF, _WEIGHT_BYTES[head], 2.0)
+    return np.asarray(each * (model.embeddings - 1) * model.vocabulary * model.hidden / s["tensor_parallel"])
 
 
 def memory_parts(

@@ -144,7 +144,8 @@ def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterat
     if framework == "llama.cpp":  # before b7698 the layers stay on the host; its slots share the context
         yield "device_layers", ALL_LAYERS
         slots = int(float(str(settings.get("batch") or 1)))
-    if (tokens := longest(situation)) is not None:
+    # slots that share a context of 4,096 tokens would not hold what the price assumes
+    if (tokens := longest(situation, is_assumed=slots > 1)) is not None:
         yield "max_len", tokens * slots
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
         yield "input_len", math.ceil(prompt / PAGE) * PAGE

@@ -42,13 +42,14 @@ _OLD = "rope_scaling"
 """The flag of vLLM up to the release that took it away."""
 
 
-def longest(situation: StartSituation) -> int | None:
-    """Tokens of the longest sequence; None where no length is stated.
+def longest(situation: StartSituation, *, is_assumed: bool = False) -> int | None:
+    """Tokens of the longest sequence; None where no length is stated, unless lengths may be assumed.
 
     Of prompt and answer the one that is not stated is taken as the price takes it. The sum is rounded up,
     as far as the model goes.
     """
-    needed = _needed(situation)
+    usual = float(SERVING["input_len"]) + float(SERVING["output_len"]) if is_assumed else None
+    needed = _needed(situation) or usual
     if needed is None:
         return None
     rounded, most = math.ceil(needed / PAGE) * PAGE, situation.model.most_tokens

@@ -10,6 +10,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
 from kg.terms.meanings import file_of, meaning_of
 from kg.terms.model_name import read_name
+from kg.terms.precisions import GGUF_BITS
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
@@ -159,7 +160,9 @@ def _named(situation: StartSituation) -> str:
     """The model as its command takes it: as told, else as the hub has it and its tuned variants."""
     told, hub = situation.problem.situation, situation.model.hub
     if situation.framework.id == "llama.cpp":
-        return told.checkpoint if told.checkpoint.endswith(".gguf") else f"{UNNAMED}.gguf"
+        form = situation.problem.workload.precision or ""
+        kind = f"-{form.upper()}" if form in GGUF_BITS else ""
+        return told.checkpoint if told.checkpoint.endswith(".gguf") else f"{UNNAMED}{kind}.gguf"
     owner, _, base = hub.rpartition("/")
     name = told.model_name.lower()
     if told.checkpoint or name in {"", base.lower()}:
@@ -353,7 +356,7 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     wide = {"", "float32", draft.weight_format, *SIXTEEN_BIT}
     is_narrowed = (is_asked or draft.is_narrowed) and priced not in wide
     named = draft.situation.problem.situation.checkpoint
-    is_named_so = named.endswith(".gguf") or (bool(priced) and read_name(named).weights == priced)
+    is_named_so = named.endswith(".gguf") or priced in {*GGUF_BITS, read_name(named).weights} - {""}
     if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
         known = accuracy_in(draft.situation.model.id, priced) or "whose accuracy is not known here"
         lines.append(f"{UNNAMED} in {priced or 'this format'}, {known}")

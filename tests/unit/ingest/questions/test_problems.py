@@ -91,8 +91,7 @@ def test_what_was_assumed_is_said() -> None:
     raw = {"model": "bert", "hardware": "910", "precision": "fp7e9"}
     _, notes = problem_from(raw, Names(), operator)
     assert set(notes) == {"no phase given: training is assumed", "910 is taken as 910A"}
-    _, notes = ask(precision="foo", bottlenecks={"wait": 0.7, "memory": 0.6})
-    assert any("'foo'" in note for note in notes)
+    _, notes = ask(bottlenecks={"wait": 0.7, "memory": 0.6})
     assert any("shares exceed 1 together" in note for note in notes)
 
 
@@ -283,6 +282,12 @@ def test_the_format_of_the_weights_is_told_by_the_name_unless_something_else_is(
     problem, _ = ask(model="bert-awq", precision="bfloat16", origins={"precision": "file"})
     assert problem.workload.precision == "w4a16"
     assert problem.situation.facts["precision"].origin == "told"
+
+
+def test_a_format_that_nobody_knows_is_refused_and_never_replaced() -> None:
+    assert ask(model="bert", precision="Q5_K_M")[0].workload.precision == "q5_k_m"
+    with pytest.raises(InputError, match="no number format named 'foo' is known"):
+        ask(model="bert", precision="foo")
 
 
 def test_a_problem_of_a_program_has_its_names_resolved_as_a_question_has() -> None:

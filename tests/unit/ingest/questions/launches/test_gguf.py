@@ -43,7 +43,7 @@ def test_sizes_name_and_format_of_a_dense_model(tmp_path: Path) -> None:
         "head_dim": 128, "max_positions": 40960, "vocabulary_size": 151936, "attention_kind": "full",
         "architecture": "decoder",
     }  # fmt: skip
-    assert (told["model"], told["precision"]) == ("wolf-8b", "w4a16")
+    assert (told["model"], told["precision"]) == ("wolf-8b", "q4_k_m")
 
 
 def test_experts_and_latent_attention(tmp_path: Path) -> None:

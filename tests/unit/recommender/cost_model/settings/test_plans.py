@@ -35,6 +35,20 @@ def test_values_become_columns_whatever_holds_them() -> None:
         columns([{"tp": 2}, {"tq": 2}], SERVING)
 
 
+@pytest.mark.parametrize("cards", ["geforce-rtx-4090", "geforce-rtx-3090"])
+def test_a_token_of_a_file_of_few_bits_takes_what_its_bits_take(cards: str) -> None:
+    one = {"batch": 1, "input_len": 512, "output_len": 128}
+    kinds = ("q2_k", "q4_k_m", "q6_k", "q8_0", "bf16")
+    steps = estimate(
+        model=model("llama-2-7b"), machine=machine_of(cards, 1, ""), phase="serving", engine="llama.cpp",
+        settings=[{**one, "precision": kind} for kind in kinds],
+    )  # fmt: skip
+    assert np.all(np.diff(steps.time_s) > 0)
+    weights = steps.memory_bytes["weights"] / steps.memory_bytes["weights"][-1]
+    assert np.allclose(weights, np.array([3.16, 4.89, 6.56, 8.5, 16]) / 16, atol=0.01)
+    assert np.all(steps.time_s > weights * 13.4e9 / 1.01e12)  # no card of these reads faster
+
+
 def test_a_group_alone_in_eight_bit_lies_between_all_and_none() -> None:
     none, attention, inner, everything = serve(
         {"tp": 8, "batch": 4}, {"tp": 8, "batch": 4, "precision_attention": "int8"},
@@ -79,7 +93,7 @@ def test_four_bit_weights_do_not_make_a_saturated_prefill_faster_than_its_produc
 
 
 def test_four_bit_weights_do_not_train() -> None:
-    with pytest.raises(InputError, match="four-bit"):
+    with pytest.raises(InputError, match="few bits"):
         train({"precision_mlp": "w4a8"})
 
 
