@@ -9,7 +9,7 @@ from benchmarks.kinds.replies import Reply
 from benchmarks.kinds.situations import TRAINERS
 from kg.errors import UnknownEntityError
 from kg.terms.setting_registry import softwares
-from recommender.ranking.paste import OVERRIDING
+from recommender.ranking.paste import COMMANDS, OVERRIDING
 from tools.oracle.facts import facts
 from tools.oracle.judge import judge
 
@@ -43,6 +43,8 @@ def is_taken_by_the_engine(reply: Reply) -> str | None:
     argv += [word for name, flag in SIZES.items() if name in sizes for word in (flag, str(sizes[name]))]
     own = [item.key for item in reply.situation.settings]  # what the user's launch sets is the user's
     own += [key.replace("_", "-") for key in own if key.startswith("-")]
+    # as are flags of the user's own script in the command that starts it
+    own += [word.replace("_", "-") for word in COMMANDS.get(program, "").split() if word.startswith("--")]
     own += _NEEDED.findall("\n".join(map(str, reply.content.get("notes") or ())))
     faults = judge(program, release, [_FILLED.get(word, word) for word in argv], environment)
     faults = tuple(fault for fault in faults if not (program in TRAINERS and fault.endswith(_UNNAMED)))

@@ -67,7 +67,8 @@ def part_of(key: str, value: Value = None, software: str = "") -> SettingPart | 
         if part.values.fullmatch(written):
             return part
     known = _by_place(software).get(plain) if software in softwares() else None
-    return known or next((part for part in parts() if part.keys.fullmatch(plain)), None)
+    names = dict.fromkeys((plain, plain.rpartition(".")[2]))  # a field of a trainer's file as its flag
+    return known or next((part for name in names for part in parts() if part.keys.fullmatch(name)), None)
 
 
 @cache

@@ -53,6 +53,16 @@ _OF_REWARDS = "verl"
 GPUs and on Ascend. A choice, and said."""
 POOLED = frozenset({"embedding", "reranking"})
 """Tasks of encoders that language model servers serve too (vLLM, vLLM Ascend: supported models, pooling)."""
+OF_LANGUAGE = frozenset(
+    {
+        "vllm", "vllm-ascend", "sglang", "tensorrt-llm", "lmdeploy", "tgi", "tei", "llama.cpp", "ollama",
+        "ktransformers", "lightllm", "mindspeed-llm", "mindspeed-rl", "llama-factory", "verl", "openrlhf",
+        "torchtune",
+    }
+)  # fmt: skip
+"""Programs whose lists of supported models are of language models, alone or with images, sound and encoders."""
+_OTHERS = frozenset({"vision", "recommendation"})
+"""Kinds of models that these lists lack, but for those that a program names (``kg.terms.tasks.serves``)."""
 ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}
 """Programs that replace others on Ascend."""
 
@@ -94,7 +104,7 @@ def running_framework(
 
     Raises:
         InputError: All that it names serve models, and it is about training, or the other way round.
-        NoEvidenceError: The one that it names is not known to run on such hardware.
+        NoEvidenceError: The one that it names is not known to run on such hardware, or such models.
     """
     by_id = {item.id: item for item in frameworks}
     now: Mapping[str, Value] = problem.current or {}
@@ -136,6 +146,11 @@ def running_framework(
         version = str(
             next((problem.software[name] for name in problem.software if by_id.get(name) is top), "") or ""
         )
+        if architecture in _OTHERS and top.id in OF_LANGUAGE and serves(top.id, model) is not True:
+            raise NoEvidenceError(
+                f"{top.id} is a program of language models, which {model} is none of",
+                hint="--software names another program" + (f", such as {usual.id}" if usual else ""),
+            )
         is_plugged = usual is not None and usual.id != top.id and usual.reads(top.id)
         runs_here = not top.hardware or vendor in top.hardware
         if vendor and not runs_here and not is_plugged:

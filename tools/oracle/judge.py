@@ -53,7 +53,9 @@ def judge(
 def options(argv: Sequence[str]) -> tuple[str, ...]:
     """The words of an argv after those that start the program, such as ``vllm serve`` or a script's name."""
     for number, word in enumerate(argv):
-        if word.endswith(".py") and not any(item in {"serve", "-m"} for item in argv[:number]):
+        if (word.endswith(".py") or word == "SCRIPT") and not any(
+            item in {"serve", "-m"} for item in argv[:number]
+        ):
             return tuple(argv[number + 1 :])
         if word == "-m" and number and argv[number - 1].rpartition("/")[2].startswith("python"):
             return tuple(argv[number + 2 :])

@@ -9,6 +9,7 @@ from kg.terms.parts import part_of, parts
     ("key", "value", "software", "name"),
     [
         ("--moe-token-dispatcher-type", "alltoall", "", "experts"),
+        ("megatron_training.moe_token_dispatcher_type", "alltoall", "mindspeed-rl", "experts"),
         ("--use-fused-ring-attention-update", True, "mindspeed-llm", "second context rank"),
         ("--mm-encoder-tp-mode", "data", "vllm", "encoder of images or sound"),
         ("--mla-mm-split", True, "mindspeed-llm", "latent attention"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kg.errors import NoEvidenceError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.framework import Framework
 from kg.nouns.values import Settings, Value
@@ -82,6 +83,22 @@ def test_a_named_framework_wins_and_nothing_is_assumed() -> None:
     assert named is not None
     assert named == RunningFramework(id="torch-npu", version="7.1.0", below=frozenset({"cann"}))
     assert named.assumed == ()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "phase", "architecture", "named"),
+    [
+        ("nvidia", "serving", "vision", "vllm"),
+        ("nvidia", "serving", "recommendation", "vllm"),
+        ("nvidia", "training", "vision", "verl"),
+    ],
+)
+def test_a_program_of_language_models_is_refused_for_others(
+    vendor: str, phase: str, architecture: str, named: str
+) -> None:
+    with pytest.raises(NoEvidenceError, match=f"{named} is a program of language models, which m is none of"):
+        found(vendor, phase, architecture, **{named: ""})
+    assert found(vendor, phase, "decoder", **{named: ""})
 
 
 def test_of_two_the_one_that_runs_on_the_other_is_meant() -> None:

@@ -197,7 +197,7 @@ def test_three_runs_of_a_system_narrow_it_and_hold_nine_tenths_of_its_others() -
     assert np.median(widths) < 0.85 * np.median(were)
 
 
-@pytest.mark.parametrize(("engine", "usual", "off"), [("llama.cpp", 3.2, 2.4), ("vllm", 0.18, 0.3)])
+@pytest.mark.parametrize(("engine", "usual", "off"), [("llama.cpp", 0.75, 0.8), ("vllm", 0.18, 0.3)])
 def test_own_runs_where_no_step_is_published_move_others_by_what_they_have_in_common(
     engine: str, usual: float, off: float, tmp_path: Path
 ) -> None:
@@ -219,6 +219,3 @@ def test_own_runs_where_no_step_is_published_move_others_by_what_they_have_in_co
     assert off > same.log_factor >= other.log_factor > elsewhere.log_factor >= 0
     assert same.spread < usual
     assert same.spread <= other.spread <= elsewhere.spread <= usual
-    if engine == "llama.cpp":  # runs as none is modelled: it is off by as much with any model
-        assert other.log_factor > 0.75 * off
-        assert other.spread < 0.6 * usual

@@ -14,7 +14,7 @@ def test_a_step_on_a_gpu_has_the_interval_of_its_vendor_and_engine() -> None:
         ).spread  # fmt: skip
 
     assert spread("vllm") < spread("vllm", "instinct-mi300x") < spread("") == spread("", phase="training")
-    assert np.exp(1.645 * spread("llama.cpp")) > 100  # it was measured 98 times as slow
+    assert 3 < np.exp(1.645 * spread("llama.cpp")) < 4  # old builds on old drivers were that slow
 
 
 def test_the_split_adds_up() -> None:
