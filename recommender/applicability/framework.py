@@ -60,7 +60,7 @@ OF_LANGUAGE = frozenset(
         "torchtune",
     }
 )  # fmt: skip
-"""Programs whose lists of supported models are of language models, alone or with images, sound and encoders."""
+"""Programs whose lists of supported models are of language models, some with images or sound."""
 _OTHERS = frozenset({"vision", "recommendation"})
 """Kinds of models that these lists lack, but for those that a program names (``kg.terms.tasks.serves``)."""
 ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}

@@ -97,8 +97,8 @@ def test_a_program_of_language_models_is_refused_for_others(
     vendor: str, phase: str, architecture: str, named: str
 ) -> None:
     with pytest.raises(NoEvidenceError, match=f"{named} is a program of language models, which m is none of"):
-        found(vendor, phase, architecture, **{named: ""})
-    assert found(vendor, phase, "decoder", **{named: ""})
+        found(vendor, phase, architecture, None, **{named: ""})
+    assert found(vendor, phase, "decoder", None, **{named: ""})
 
 
 def test_of_two_the_one_that_runs_on_the_other_is_meant() -> None:
