@@ -31,7 +31,7 @@ from kg.nouns.values import Settings, Value, as_value
 from kg.terms.model_name import quantised_format, read_name
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
-from kg.terms.precisions import canonical_precision, is_precision
+from kg.terms.precisions import canonical_precision, is_narrow, is_precision
 from kg.terms.setting_registry import registry, softwares
 from kg.terms.tasks import task_of
 from kg.terms.units import share_of
@@ -341,6 +341,11 @@ class _Reader:
             if model:
                 raise InputError(f"no number format named {told[:40]!r} is known", hint=_FORMATS_HINT)
             self.notes.append(f"no number format named {told!r} is known: it is compared as a name")
+        if model and kind is WorkloadKind.TRAINING and told and is_narrow(told):
+            raise InputError(
+                f"weights in {canonical_precision(told)} are for serving, not for training",
+                hint="without --precision, --trait method=qlora trains adapters beside weights of four bits",
+            )
         current = self.raw.get("current")
         method = current.get("quantization") if isinstance(current, dict) else None
         said = (

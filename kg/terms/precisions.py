@@ -65,6 +65,12 @@ def canonical_precision(text: str) -> str:
     return _ALIASES.get(text) or gguf_type(text) or text
 
 
+def is_narrow(text: str) -> bool:
+    """Return whether ``text`` names a format of weights alone, which are widened before each product."""
+    name = canonical_precision(text)
+    return name in GGUF_BITS or re.fullmatch(r"w[2-8]a16", name) is not None
+
+
 def is_precision(text: str) -> bool:
     """Return whether ``text`` names a number format, as ``torch.int8`` does."""
     name = canonical_precision(text)

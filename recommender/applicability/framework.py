@@ -11,6 +11,7 @@ from kg.nouns.situation import StatedFact
 from kg.nouns.values import Value
 from kg.terms.dialects import spell, statement
 from kg.terms.meanings import variant_of
+from kg.terms.precisions import GGUF_BITS
 from kg.terms.setting_registry import registry, softwares
 from kg.terms.successors import successors
 from kg.terms.tasks import serves, task_of
@@ -61,8 +62,17 @@ OF_LANGUAGE = frozenset(
     }
 )  # fmt: skip
 """Programs whose lists of supported models are of language models, some with images or sound."""
-_OTHERS = frozenset({"vision", "recommendation"})
-"""Kinds of models that these lists lack, but for those that a program names (``kg.terms.tasks.serves``)."""
+_ALSO_DENOISE = frozenset({"sglang", "tensorrt-llm"})
+"""Those whose lists have models that denoise, and such that hear alone."""
+_LACKING = {
+    **dict.fromkeys(("vision", "recommendation", "other"), OF_LANGUAGE),
+    **dict.fromkeys(("diffusion", "audio"), OF_LANGUAGE - _ALSO_DENOISE),
+}
+"""Programs whose lists lack a kind of models, but for those that they name (``kg.terms.tasks.serves``)."""
+_GGUF = "llama.cpp"
+"""The program whose files those of GGUF types are."""
+READS_GGUF = frozenset({_GGUF, "ollama", "ktransformers", "vllm", "sglang"})
+"""Those that read such files (vLLM, features/quantization/gguf; SGLang, ``--load-format gguf``)."""
 ON_ASCEND = {"vllm": "vllm-ascend", "megatron-lm": "mindspeed-llm"}
 """Programs that replace others on Ascend."""
 
@@ -123,13 +133,15 @@ def running_framework(
             f"{plugin} says that it does not serve {model}",
             hint="--software names another program, such as torch-npu",
         )
-    # the usual program, each rule overruling those before: the work, diffusion, adapters, rewards
+    # the usual program, each rule overruling those before: the work, diffusion, adapters, rewards, the file
     usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, is_language), ""))
     usual = by_id.get(_OF_DIFFUSION.get(vendor, ""), usual) if denoises else usual
     if trains and usual is not None and _has_adapters(problem) and spell("lora_rank", usual.id) is None:
         usual = by_id.get(_OF_ADAPTERS, usual)
     if trains and problem.workload.traits.get("rewards") is True:
         usual = by_id.get(_OF_REWARDS, usual)
+    is_gguf = not trains and (problem.workload.precision or "") in GGUF_BITS
+    usual = by_id.get(_GGUF, usual) if is_gguf else usual
     stated = [by_id[name] for name in problem.software if name in by_id]
     named = [item for item in stated if not (item.is_server if trains else item.only_trains)]
     if stated and not named:
@@ -146,10 +158,15 @@ def running_framework(
         version = str(
             next((problem.software[name] for name in problem.software if by_id.get(name) is top), "") or ""
         )
-        if architecture in _OTHERS and top.id in OF_LANGUAGE and serves(top.id, model) is not True:
+        if top.id in _LACKING.get(architecture, ()) and serves(top.id, model) is not True:
             raise NoEvidenceError(
                 f"{top.id} is a program of language models, which {model} is none of",
                 hint="--software names another program" + (f", such as {usual.id}" if usual else ""),
+            )
+        if is_gguf and top.id not in READS_GGUF:
+            raise NoEvidenceError(
+                f"{top.id} reads no files of {problem.workload.precision}, a type of GGUF",
+                hint=f"--software names another program, such as {_GGUF}; --precision another format",
             )
         is_plugged = usual is not None and usual.id != top.id and usual.reads(top.id)
         runs_here = not top.hardware or vendor in top.hardware

@@ -101,6 +101,20 @@ def test_a_rate_under_limits_that_nothing_keeps_exits_with_four(run: Any) -> Non
     assert "No deployment keeps the limits. Nearest: " in ran.out
 
 
+def test_a_file_of_a_gguf_type_is_served_by_llama_cpp_with_a_context_for_all_slots(run: Any) -> None:
+    question = ("--model", "Meta-Llama-3-8B-Instruct-Q4_K_M.gguf", "--phase", "serving", "--json")
+    done = run("recommend", *question, "--hardware", "geforce-rtx-4090")
+    start = done.json["start"]
+    words = " ".join(start["paste"]).replace("\\", "").split()
+    slots, context = (int(words[words.index(name) + 1]) for name in ("--parallel", "--ctx-size"))
+    assert start["framework"] == "llama.cpp"
+    assert "Meta-Llama-3-8B-Instruct-Q4_K_M.gguf" in words
+    assert context == slots * 1280  # 1,024 and 128 tokens, in pages of 256
+    done = run("recommend", *question, "--hardware", "910b3", "--software", "vllm-ascend")
+    assert done.code == 3
+    assert "vllm-ascend reads no files of q4_k_m" in done.err
+
+
 def test_a_rate_that_no_number_of_instances_serves_is_told_as_that(run: Any) -> None:
     ran = run("size", *SERVING, "--rate", "1e9/s")
     assert ran.code == 4

@@ -34,6 +34,8 @@ OF_A_LOAD = frozenset({"length", "batch"})
 ALL_LAYERS = 999
 """Layers on the device that are more than any model has, as llama.cpp's own examples write all of them
 (https://github.com/ggml-org/llama.cpp/blob/master/docs/build.md)."""
+SLOT_PAGE = 256
+"""Tokens to whose multiple llama.cpp pads a context (``llama_context``)."""
 INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
 """Formats that vllm-ascend serves from a checkpoint made for it."""
 
@@ -140,12 +142,12 @@ def _shared_out(
 
 def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
     framework, precision = situation.framework.id, settings.get("precision")
-    slots = 1
+    slots, page = 1, PAGE
     if framework == "llama.cpp":  # before b7698 the layers stay on the host; its slots share the context
         yield "device_layers", ALL_LAYERS
-        slots = int(float(str(settings.get("batch") or 1)))
+        slots, page = int(float(str(settings.get("batch") or 1))), SLOT_PAGE
     # slots that share a context of 4,096 tokens would not hold what the price assumes
-    if (tokens := longest(situation, is_assumed=slots > 1)) is not None:
+    if (tokens := longest(situation, page=page, is_assumed=slots > 1)) is not None:
         yield "max_len", tokens * slots
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
         yield "input_len", math.ceil(prompt / PAGE) * PAGE

@@ -42,17 +42,17 @@ _OLD = "rope_scaling"
 """The flag of vLLM up to the release that took it away."""
 
 
-def longest(situation: StartSituation, *, is_assumed: bool = False) -> int | None:
+def longest(situation: StartSituation, *, page: int = PAGE, is_assumed: bool = False) -> int | None:
     """Tokens of the longest sequence; None where no length is stated, unless lengths may be assumed.
 
-    Of prompt and answer the one that is not stated is taken as the price takes it. The sum is rounded up,
-    as far as the model goes.
+    Of prompt and answer the one that is not stated is taken as the price takes it. The sum is rounded up to
+    whole pages, as far as the model goes.
     """
     usual = float(SERVING["input_len"]) + float(SERVING["output_len"]) if is_assumed else None
     needed = _needed(situation) or usual
     if needed is None:
         return None
-    rounded, most = math.ceil(needed / PAGE) * PAGE, situation.model.most_tokens
+    rounded, most = math.ceil(needed / page) * page, situation.model.most_tokens
     return most if most and needed <= most < rounded else rounded
 
 

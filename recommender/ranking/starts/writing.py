@@ -159,8 +159,8 @@ def write_start(
 def _named(situation: StartSituation) -> str:
     """The model as its command takes it: as told, else as the hub has it and its tuned variants."""
     told, hub = situation.problem.situation, situation.model.hub
-    if situation.framework.id == "llama.cpp":
-        form = situation.problem.workload.precision or ""
+    form = situation.problem.workload.precision or ""
+    if situation.framework.id == "llama.cpp" or form in GGUF_BITS:
         kind = f"-{form.upper()}" if form in GGUF_BITS else ""
         return told.checkpoint if told.checkpoint.endswith(".gguf") else f"{UNNAMED}{kind}.gguf"
     owner, _, base = hub.rpartition("/")

@@ -27,6 +27,7 @@ FRAMEWORKS = [
     framework("megatron-lm", "torch"),
     framework("torch", "cuda"),
     framework("llama-factory", "torch"),
+    framework("llama.cpp"),
 ]
 
 
@@ -35,10 +36,11 @@ def found(
     phase: str = "serving",
     architecture: str = "decoder",
     current: dict[str, Value] | None = None,
+    precision: str | None = None,
     **software: str,
 ) -> RunningFramework | None:
     problem = Problem(
-        workload=Workload(kind=WorkloadKind(phase), operator=phase, model="m"),
+        workload=Workload(kind=WorkloadKind(phase), operator=phase, model="m", precision=precision),
         hardware=Hardware(name="chip"),
         objective=Objective(metric="throughput", better=Better.HIGHER),
         software=Settings({name.replace("_", "-"): version for name, version in software.items()}),
@@ -90,6 +92,7 @@ def test_a_named_framework_wins_and_nothing_is_assumed() -> None:
     [
         ("nvidia", "serving", "vision", "vllm"),
         ("nvidia", "serving", "recommendation", "vllm"),
+        ("nvidia", "serving", "diffusion", "vllm"),
         ("nvidia", "training", "vision", "verl"),
     ],
 )
@@ -97,8 +100,18 @@ def test_a_program_of_language_models_is_refused_for_others(
     vendor: str, phase: str, architecture: str, named: str
 ) -> None:
     with pytest.raises(NoEvidenceError, match=f"{named} is a program of language models, which m is none of"):
-        found(vendor, phase, architecture, None, **{named: ""})
-    assert found(vendor, phase, "decoder", None, **{named: ""})
+        found(vendor, phase, architecture, None, None, **{named: ""})
+    assert found(vendor, phase, "decoder", None, None, **{named: ""})
+
+
+def test_files_of_gguf_types_are_of_llama_cpp_and_of_those_that_read_them() -> None:
+    usual = found(precision="q4_k_m", vendor="nvidia")
+    named = found(precision="q4_k_m", vendor="nvidia", vllm="")
+    assert usual is not None
+    assert named is not None
+    assert (usual.id, named.id) == ("llama.cpp", "vllm")
+    with pytest.raises(NoEvidenceError, match="vllm-ascend reads no files of q4_k_m"):
+        found(precision="q4_k_m", vllm_ascend="")
 
 
 def test_of_two_the_one_that_runs_on_the_other_is_meant() -> None:
