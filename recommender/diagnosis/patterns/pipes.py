@@ -18,7 +18,7 @@ from recommender.diagnosis.rank.kinds import (
     of_kind,
     pair_counts,
 )
-from recommender.diagnosis.rank.units import BUSY, pipe_use
+from recommender.diagnosis.rank.units import BUSY, CUBE, pipe_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,11 +195,15 @@ def _unbound(
 ) -> Iterator[SoftEvidence]:
     kernels = view.kernels
     pattern = "no-bound-operator"
+    # Cores that work on one kernel hand each other their results: while one is busy the other may wait.
+    use = pipe_use(kernels)[1]
+    both = np.minimum(1.0, use[: len(CUBE)].max(axis=0) + use[len(CUBE) :].max(axis=0))
+    busiest = both if view.compared is None else first
     shown = thresholds.shows(
-        pattern, "operator_max_pipe_ratio", np.where(judged & (first > 0), first, np.nan)
+        pattern, "operator_max_pipe_ratio", np.where(judged & (first > 0), busiest, np.nan)
     )
     shown = shown * thresholds.shows(pattern, "operator_time", kernels.duration_us * 1e-6)
-    won = own * np.clip(1 - first / BUSY, 0, 1)
+    won = own * np.clip(1 - busiest / BUSY, 0, 1)
     if (compared := view.compared) is not None:
         was, counted = pipe_use(compared.before)[1:]
         idler = first < compared.mean_before(np.where(counted, was.max(axis=0), np.nan)) - CHANGED

@@ -32,3 +32,12 @@ def test_what_reads_and_writes_once_is_not_held_up_by_it(thresholds: Any, kind: 
 def test_it_is_where_it_takes_longer_than_before(thresholds: Any) -> None:
     now, before = waiting_for_memory("LayerNormV3", 80.0), waiting_for_memory("LayerNormV3")
     assert analyse(now, thresholds, before)["memory-bandwidth"].share > 0.3
+
+
+@pytest.mark.parametrize(("vector", "is_idle"), [(0.45, False), (0.05, True)])
+def test_cores_that_take_turns_on_a_kernel_are_busy_together(
+    make: Any, thresholds: Any, vector: float, is_idle: bool
+) -> None:
+    mixed = {"aic_mac_ratio": 0.4, "aic_mte2_ratio": 0.3, "aiv_time(us)": 100.0, "aiv_vec_ratio": vector}
+    found = analyse(make(pipes=mixed), thresholds)["no-bound-operator"]
+    assert (found.share > 0.1) is is_idle
