@@ -16,7 +16,7 @@ from ingest.questions.launches import megatron, mindformers, serving, trainers
 from ingest.questions.launches.configurations import configuration_command, with_itself
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
-from ingest.questions.launches.launch_files import Beside, add_files, names_in
+from ingest.questions.launches.launch_files import Beside, add_files, names_in, with_written
 from ingest.questions.launches.manifests import (
     chart_commands,
     image_commands,
@@ -216,6 +216,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
     Raises:
         InputError: A file of YAML is broken; one that is a template may be.
     """
+    beside = with_written(text, beside)
     if place.endswith((".yaml", ".yml")) and is_manifest(text) and "{{" not in text:
         _refuse_broken(text, place)
     forms: tuple[tuple[LaunchForm, Callable[[str], Sequence[ShellCommand]]], ...] = (

@@ -1,6 +1,8 @@
 """The files of settings that a launch names, and the options that they add to it."""
 
+import re
 from collections.abc import Callable
+from posixpath import normpath
 
 from ingest.files.content import ContentError
 from ingest.questions.launches.options import LaunchOptions, add_file
@@ -12,6 +14,29 @@ from kg.nouns.values import load_toml
 
 Beside = Callable[[str], str | None]
 """The text of a file by the name that a launch gives it; None where it is not there."""
+_BEGINS = re.compile(r"[ \t]*(?:sudo[ \t]+)?(?:cat|tee)[ \t]([^|;&\n]{0,500})$")
+_HERE = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1")
+_TARGET = re.compile(r"(?:>|(?<!\S)(?=[^-<>\s]))[ \t]*([^\s<>'\"$`]+)")
+
+
+def with_written(text: str, beside: Beside) -> Beside:
+    """The files beside a script, with those that it writes itself: ``cat > FILE <<EOF``."""
+    written: dict[str, str] = {}
+    lines, at = text.split("\n"), 0
+    while at < len(lines):
+        begun = _BEGINS.match(lines[at])
+        here = _HERE.search(begun[1]) if begun is not None else None
+        at += 1
+        if begun is None or here is None:
+            continue
+        first = at
+        while at < len(lines) and lines[at].strip() != here[2]:
+            at += 1
+        if (named := _TARGET.search(_HERE.sub(" ", begun[1]))) is not None:
+            written[normpath(named[1])] = "\n".join(lines[first:at]) + "\n"
+    if not written:
+        return beside
+    return lambda name: written[normpath(name)] if normpath(name) in written else beside(name)
 
 
 def add_files(started: StartedProgram, given: LaunchOptions, beside: Beside) -> set[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ingest.questions.launches.configurations import own_name, with_itself
 from ingest.questions.launches.launch import MOST_WORDS, Launch, read_launches
-from ingest.questions.launches.launch_files import Beside, file_contents
+from ingest.questions.launches.launch_files import Beside, file_contents, with_written
 from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.script import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable
@@ -67,6 +67,7 @@ def running_settings(
         beside: Reads the files that it names.
         server: Number of the launch among several, from 1; None for the first.
     """
+    beside = with_written(text, beside)
     launches = read_launches(text, "", beside)
     if not launches:
         return ()

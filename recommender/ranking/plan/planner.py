@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.megatron import SIZES
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
 from kg.terms.conditions import Condition
@@ -247,7 +248,7 @@ class Planner:
         release = self.starts.release(starts.situation)
         if release is None:
             return list(candidates), []
-        begun = {item.key: item.value for item in starts.first.settings}
+        begun = {**_sizes_of_launch(starts, release), **_values(starts.first.settings)}
         not_for_here = {
             (plain_key(name), show(value).lower()): refusal.reason
             for refusal in elsewhere
@@ -256,7 +257,7 @@ class Planner:
         allowed: list[Change] = []
         refused: list[NotHere] = []
         for one in candidates:
-            change = {item.key: item.value for item in one.settings}
+            change = _values(one.settings)
             needed = companions(release, begun, change)
             if needed is None:
                 before = set(broken_conflicts(release, begun))
@@ -274,6 +275,19 @@ class Planner:
             else:
                 allowed.append(_completed(one, needed, release))
         return allowed, refused
+
+
+def _values(settings: Iterable[PlanSetting]) -> dict[str, Value]:
+    return {item.key: item.value for item in settings}
+
+
+def _sizes_of_launch(starts: Starts, release: ReleaseSettings) -> dict[str, Value]:
+    """The model's sizes by the options of a launch that states them beside settings, as Megatron's does."""
+    situation = starts.situation
+    if not situation.is_training or release.look_up("--num-layers", suggest=False).setting is None:
+        return {}
+    sizes = {f"--{name.replace('_', '-')}": situation.number(fact) for name, fact in SIZES.items()}
+    return {option: int(size) for option, size in sizes.items() if size is not None}
 
 
 def _undoes(strategy: Strategy, told: Set[str]) -> bool:

@@ -140,3 +140,13 @@ def test_what_does_not_start_has_no_price(shipped: Workspace) -> None:
     config += '"ModelConfig": [{"modelWeightPath": "Qwen2.5-14B", "worldSize": 2}]}, '
     config += '"ScheduleConfig": {"maxPrefillTokens": 1024}}}'
     assert checked(shipped, config, "910b3")["prompt-beyond-prefill"].priced is None
+
+
+@pytest.mark.parametrize(("hardware", "is_spare"), [("a10", True), ("tesla-t4", False)])
+def test_adapters_need_no_host_where_zero_divides_the_weights(
+    shipped: Workspace, hardware: str, is_spare: bool
+) -> None:
+    task = "model_name_or_path: Qwen/Qwen3-14B\nfinetuning_type: lora\ncutoff_len: 2048\n"
+    task += "deepspeed: examples/deepspeed/ds_z3_offload_config.json\n"
+    found = checked(shipped, task, hardware, count=4)
+    assert ("llamafactory-zero-offload" in found) is is_spare

@@ -196,3 +196,18 @@ def test_a_change_that_frees_memory_lets_in_more_where_memory_bounds_the_load(sh
     told = planned(shipped, 50, **question, software={"vllm": ""}, traits={"concurrency": admitted})
     assert told is not None
     assert all("max_num_seqs" not in one.configuration for one in told.plan.changes if one.strategy)
+
+
+def test_a_launch_of_megatron_states_the_experts_that_a_layout_spreads(shipped: Workspace) -> None:
+    mixture: dict[str, Any] = {
+        "model": "mixtral-8x7b",
+        "hardware": "h100-sxm",
+        "count": 32,
+        "software": {"megatron-lm": "0.14"},
+    }
+    current = {"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 4}
+    made = planned(shipped, **mixture, shape={"seq_len": 4096}, current=current)
+    assert made is not None
+    spread = [one for one in made.plan.changes if one.title.startswith("Divide it as") and "EP" in one.title]
+    assert spread
+    assert not any("num-experts" in one.because for one in made.plan.not_here)

@@ -1,0 +1,32 @@
+"""Files of a launch: those that its script writes itself."""
+
+import pytest
+
+from ingest.questions.launches.launch_files import with_written
+from ingest.questions.launches.running import running_settings
+
+SCRIPT = """cat > ./ds.json <<'J'
+{"zero_optimization": {"stage": 3}}
+J
+deepspeed --num_gpus 4 train.py --model_name_or_path a/B --deepspeed ds.json
+"""
+
+
+@pytest.mark.parametrize(
+    "begun", ["cat > a.json <<EOF", "cat <<-EOF > a.json", "cat <<'EOF' >a.json", 'sudo tee a.json <<"EOF"']
+)
+def test_a_here_document_is_the_file_that_it_is_written_to(begun: str) -> None:
+    beside = with_written(f"{begun}\n{{}}\nEOF\nrun", {"b.json": "b", "a.json": "old"}.get)
+    assert [beside(name) for name in ("a.json", "./a.json", "b.json", "c")] == ["{}\n", "{}\n", "b", None]
+
+
+@pytest.mark.parametrize(
+    "text", ["cat <<EOF\nx\nEOF", "cat > $F <<EOF\nx\nEOF", "run > a <<EOF\nx\nEOF", "cat a"]
+)
+def test_what_no_file_is_made_of_is_none(text: str) -> None:
+    assert with_written(text, lambda _: None)("a") is None
+
+
+def test_the_settings_of_a_written_file_are_those_of_the_launch() -> None:
+    found = {item.key: (item.value, item.file) for item in running_settings(SCRIPT)}
+    assert found["zero_optimization.stage"] == ("3", "ds.json")
