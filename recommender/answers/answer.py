@@ -257,7 +257,12 @@ class Answer:
         findings = self.findings if script else ()
         gone = [item for item in findings if item.is_taken_back]
         removed = [key for item in gone if item.setting.line is not None for key in item.removals]
-        elsewhere = [item.setting.key for item in gone if item.setting.line is None]
+        elsewhere = [
+            key
+            for item in gone
+            if item.setting.line is None or item.setting.file
+            for key in (item.removals if item.setting.file else (item.setting.key,))
+        ]
         raised = dict(item.instead for item in findings if item.is_rewritten and item.instead)
         told = [name for name, fact in self.situation.facts.items() if fact.origin is FactOrigin.TOLD]
         return tuned_script(

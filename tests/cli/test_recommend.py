@@ -346,6 +346,20 @@ def test_a_plan_is_written_into_a_copy_of_the_script(run: Any, tmp_path: Path) -
     assert f"{tuned} exists" in again.fault
 
 
+def test_what_stands_in_a_file_of_a_trainer_is_said_to_stay_there(run: Any, tmp_path: Path) -> None:
+    script, words = (
+        tmp_path / "run.sh",
+        "--per_device_train_batch_size 1 --gradient_accumulation_steps 4 --bf16",
+    )
+    script.write_text(
+        f"deepspeed --num_gpus 4 train.py --model_name_or_path Qwen/Qwen3-8B --deepspeed ds.json {words}\n"
+    )
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 3}, "wall_clock_breakdown": true}')
+    ran = run("recommend", script, "--hardware", "a100-sxm4-80gb", "--write", tmp_path / "new.sh")
+    assert "wall_clock_breakdown: taken away" not in ran.out
+    assert "without wall_clock_breakdown: it stands in a file" in " ".join(ran.err.split())
+
+
 COMPOSE = """services:
   engine:
     image: vllm/vllm-openai:v0.11.0  # pinned

@@ -91,7 +91,7 @@ def parse_options(
             parts[name] = [value] if equals else []
             if (
                 written not in {f"--{name.replace('_', '-')}", f"--no-{name.replace('_', '-')}"}
-                and name.lower() == plain.lower()
+                and (overrides or name.lower() == plain.lower())  # a trainer may be the user's own program
             ):
                 found.places[name] = written
         elif _ARGUMENTS.fullmatch(word):

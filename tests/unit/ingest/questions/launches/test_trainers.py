@@ -158,3 +158,14 @@ def test_a_configuration_of_torchtune_names_its_model(config: str, model: str | 
     told = read_launch(f"tune run full_finetune_distributed --config {config} dtype=fp16", "a.sh").question
     assert told.get("model") == model
     assert told["precision"] == "fp16"
+
+
+def test_a_flag_of_the_user_s_own_trainer_keeps_its_name() -> None:
+    told = read_launch(
+        "torchrun --nproc_per_node 4 train.py --model_name_or_path a/B --use_lora --lora_r 16 --per_device_train_batch_size 2",
+        "c",
+    )
+    places, current = told.question["places"], told.question["current"]
+    assert isinstance(places, dict)
+    assert isinstance(current, dict)
+    assert (current["use_peft"], places["use_peft"]) == (True, "--use_lora")

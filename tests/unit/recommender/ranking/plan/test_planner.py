@@ -203,7 +203,7 @@ def test_a_launch_of_megatron_states_the_experts_that_a_layout_spreads(shipped: 
         "model": "mixtral-8x7b",
         "hardware": "h100-sxm",
         "count": 32,
-        "software": {"megatron-lm": "0.14"},
+        "software": {"megatron-lm": ""},
     }
     current = {"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 4}
     made = planned(shipped, **mixture, shape={"seq_len": 4096}, current=current)
