@@ -37,6 +37,9 @@ WHOLE = frozenset({"tensorrt-llm"})
 (``enable_attention_dp``, tensorrt_llm/mapping.py)."""
 BY_TENSORS = frozenset({"lmdeploy", "tgi", "tei"})
 """Engines of which one server divides a model by tensors alone: copies are servers of their own."""
+BY_LAYERS = frozenset({"llama.cpp"})
+"""Engines that share out layers over devices unless told otherwise, and may fill their memory (llama.cpp,
+``--split-mode``, tools/server/README.md)."""
 _NEAR = 32
 """Numbers of devices just below one that are tried first; a choice."""
 
@@ -108,6 +111,8 @@ class LayoutDomain:
             return [1]
         if (held := self._held("tensor_parallel")) is not None:
             return [] if int(model.heads or held) % held else [held]
+        if self.question.engine in BY_LAYERS:
+            return [1]
         most = int(min(machine.count, machine.network.per_node, model.heads or 1))
         return [t for t in range(1, most + 1) if machine.count % t == 0 and model.heads % t == 0] or [1]
 
@@ -116,7 +121,8 @@ class LayoutDomain:
         if self.splits and (held := self._held("pipeline_parallel")) is not None:
             return [held] if held <= max(self.question.model.layers, 1) else []
         most = min(DEEPEST, max(self.question.model.layers, 1)) if self.splits else 1
-        return [p for p in powers(self.question.machine.count) if p <= most]
+        tried = divisors if self.question.engine in BY_LAYERS else powers
+        return [p for p in tried(self.question.machine.count) if p <= most]
 
     def _parts(self) -> list[int]:
         if self.question.phase != "training" or not self.splits:
@@ -131,7 +137,7 @@ class LayoutDomain:
     def _experts(self, model: ModelSizes, span: int, replicas: int) -> list[int]:
         """Degrees of expert parallelism over ``span`` devices: all of them or none when serving."""
         experts, engine = int(model.experts), self.question.engine
-        if not experts or not self.splits or engine in BY_TENSORS:
+        if not experts or not self.splits or engine in BY_TENSORS | BY_LAYERS:
             return [1]
         fitting = [d for d in range(1, min(experts, span) + 1) if span % d == 0 and experts % d == 0]
         if (held := self._held("expert_parallel")) in fitting:

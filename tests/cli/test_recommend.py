@@ -110,6 +110,11 @@ def test_a_file_of_a_gguf_type_is_served_by_llama_cpp_with_a_context_for_all_slo
     assert start["framework"] == "llama.cpp"
     assert "Meta-Llama-3-8B-Instruct-Q4_K_M.gguf" in words
     assert context == slots * 1280  # 1,024 and 128 tokens, in pages of 256
+    two = ("--hardware", "geforce-rtx-4090", "--count", 2)
+    layout = run("recommend", "--model", "Llama-3.1-70B-Q4_K_M.gguf", *question[2:], *two).json["start"][
+        "layout"
+    ]
+    assert (layout["pp"], layout["tp"]) == (2, 1)  # 43 GB, which it shares out by layers
     done = run("recommend", *question, "--hardware", "910b3", "--software", "vllm-ascend")
     assert done.code == 3
     assert "vllm-ascend reads no files of q4_k_m" in done.err

@@ -44,8 +44,11 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
     if not model.layers:
         raise InputError(f"{model.id}: serving needs a transformer")
     s = with_groups(settings)
-    dp, ep, pp = s["data_parallel"], s["expert_parallel"], s["pipeline_parallel"]
+    dp, ep = s["data_parallel"], s["expert_parallel"]
     rule(dp >= 1, "data parallel is at least 1")
+    # what an engine that shares out layers leaves open
+    stages = np.maximum(devices / (np.maximum(s["tensor_parallel"], 1) * dp), 1)
+    pp = s["pipeline_parallel"] = np.where(s["pipeline_parallel"] > 0, s["pipeline_parallel"], stages)
     wide, ahead = s["prefill_tensor_parallel"], s["prefill_engines"]
     rule((wide == 0) | (ahead > 0), "prefill_tensor_parallel is of engines that only prefill")
     rule((wide > 0) | divides(dp * pp, devices), "pipeline x data must divide the number of devices")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.dialects import positive, statement
-from recommender.cost_model.layout_domain import divisors, powers
+from recommender.cost_model.layout_domain import BY_LAYERS, divisors, powers
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.change import NotHere
 from recommender.ranking.start import StartConfiguration
@@ -151,6 +151,8 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
     width = next((one for one in divisors(devices) if one >= draft.least_devices), 1)
     if situation.is_training:
         return ParallelLayout(dp=devices)
+    if situation.framework.id in BY_LAYERS:
+        return ParallelLayout(pp=width, dp=devices // width)
     plain = ParallelLayout(tp=width, dp=devices // width)
     if situation.framework.id not in SPLITTING or not draft.weighed:
         return plain

@@ -21,7 +21,7 @@ from recommender.cost_model.assumed import (
     own_lengths,
     task_lengths,
 )
-from recommender.cost_model.layout_domain import fullest
+from recommender.cost_model.layout_domain import BY_LAYERS, fullest
 from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, is_step
@@ -120,7 +120,11 @@ def layout_question(
         objective=problem.objective.metric,
         limits=problem.limits,
         concurrency=draft.load,
-        usable=min(_stated(draft, "memory_share") or (1.0 if freed else USABLE_MEMORY), 1.0),
+        usable=min(
+            _stated(draft, "memory_share")
+            or (1.0 if freed or question.engine in BY_LAYERS else USABLE_MEMORY),
+            1.0,
+        ),
         cache_share=min(freed or 1.0, 1.0),
         most_of_engine=_stated(draft, AT_ONCE),
         engines=float(str(degrees.get("data_parallel", 1))) if degrees else 0.0,

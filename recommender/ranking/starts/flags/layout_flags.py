@@ -13,7 +13,9 @@ VLLM = frozenset({"vllm", "vllm-ascend"})
 FIELDED = frozenset({"megatron-bridge", "mindspeed-rl", "nemo", "verl-megatron"})
 """Programs with Megatron's blocks beneath that have fields of their own in place of its flags."""
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}) | FIELDED
-SPLITTING = VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm", "lmdeploy", "tgi"}
+SPLITTING = (
+    VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm", "lmdeploy", "tgi", "llama.cpp"}
+)
 """Frameworks that split one model over devices; others replicate it."""
 
 

@@ -113,3 +113,9 @@ def test_a_server_that_divides_by_tensors_alone_spreads_no_experts() -> None:
     found = [*domain("qwen3-30b-a3b", 8, engine="lmdeploy").layouts()]
     assert {layout.ep for layout in found} == {1}
     assert (8, 1) in {(layout.tp, layout.dp) for layout in found}
+
+
+def test_a_server_that_shares_out_layers_has_stages_and_copies_alone() -> None:
+    found = [*domain("qwen3-30b-a3b", 6, engine="llama.cpp").layouts()]
+    assert {(one.tp, one.ep) for one in found} == {(1, 1)}
+    assert {one.pp for one in found} == {1, 2, 3, 6}
