@@ -43,7 +43,7 @@ class IngestContext:
     mapping: Path | None = None
     source: str = ""
     publication: Publication | None = None
-    launch: Mapping[str, object] = field(default_factory=dict)
+    launch: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def source_of(self, path: Path) -> dict[str, object]:
         """The fields of the source of a file that names no address itself."""
