@@ -137,8 +137,8 @@ def test_kernels_of_another_number_format_are_not_written(
 def test_a_launch_that_does_not_fit_is_not_told_to_admit_more(shipped: Workspace) -> None:
     found = {}
     for length in (4096, 32768):
-        text = f"llama-server -m Qwen2.5-32B-Instruct-Q3_K_M.gguf -ngl 99 -c {length} --parallel 2\n"
+        text = f"llama-server -m Qwen2.5-32B-Instruct-Q4_K_M.gguf -ngl 99 -c {length} --parallel 2\n"
         asked = {**read_launch(text, "serve.sh").question, "hardware": "geforce-rtx-4090"}
         audit = shipped.launches.check(asked, running_settings(text))
         found[length] = {item.rule for item in audit.findings} & {FEW_REQUESTS, NO_ROOM}
-    assert found == {4096: {FEW_REQUESTS}, 32768: {NO_ROOM}}
+    assert found == {4096: set(), 32768: {NO_ROOM}}  # more slots would share one context
