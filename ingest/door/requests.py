@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 ALIKE = 1.2
 """Factor within which a batch agrees with the law: latencies are means, rounded; a choice."""
+MOST = 1e15
+"""Numbers beyond it are none of a run; a choice."""
 PIECE = "n_batch"
 """What llama.cpp calls the tokens of a prompt that it reads at once."""
 
@@ -28,7 +30,7 @@ def told_requests(task: JsonObject, config: JsonObject, outcome: JsonObject) -> 
     shape, batch = task.get("shape"), config.get("batch_size")
     lengths = (shape.get("input_len"), shape.get("output_len")) if isinstance(shape, dict) else (None,)
     numbers = (batch, *lengths, outcome.get("value"), outcome.get("latency_s"))
-    told = [float(one) for one in numbers if isinstance(one, int | float) and one > 0]
+    told = [float(one) for one in numbers if isinstance(one, int | float) and 0 < one < MOST]
     if outcome.get("metric") != "throughput" or len(told) < len(numbers) or len(numbers) < 5:
         return config, ""
     stated, given, produced, rate, latency_s = told

@@ -17,7 +17,7 @@ from functools import cache, cached_property, lru_cache
 from types import MappingProxyType
 
 import data
-from kg.terms.precisions import gguf_type
+from kg.terms.precisions import GGUF_NAME, gguf_type
 
 BILLION = 1e9
 _SCALES = MappingProxyType({"m": 1e6, "b": BILLION, "t": 1e12})
@@ -69,9 +69,7 @@ _METHODS = MappingProxyType({"ascend": "int8", "modelslim": "int8", "modelopt": 
 
 _PARTS: Mapping[Part, re.Pattern[str]] = MappingProxyType(
     {
-        Part.FORMAT: re.compile(
-            f"{'|'.join(_FORMATS)}|{_WEIGHT_ONLY.pattern}|i?q[1-8](?:k(?:xl|[sml])?|[01]|xxs|xs|nl|[sm])"
-        ),
+        Part.FORMAT: re.compile(f"{'|'.join(_FORMATS)}|{_WEIGHT_ONLY.pattern}|{GGUF_NAME}"),
         Part.SIZE: re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bmt]"),
         Part.ACTIVE: re.compile(r"a\d+(?:\.\d+)?b"),
         Part.EXPERTS: re.compile(r"\d+e"),
@@ -113,7 +111,7 @@ _NO_NAME = re.compile(
 _ENDING = re.compile(r"\.(gguf|safetensors|bin|pt|pth|json|ya?ml|sh)$", re.IGNORECASE)
 _POINT = re.compile(r"(?<=\d)(?:point|p)(?=\d)|(?<=\d)_(?=\d[ac-ln-oq-su-z]?(?:[_-]|$))")
 """A point in a name that may hold none: ``1point7b``, ``m2p7``, ``qwen2_5_vl``."""
-_GGUF = re.compile(r"(?<![a-z0-9])i?q\d_(?:k(?:_(?:xl|[sml]))?|[01]|xxs|xs|nl|[sm])(?![a-z0-9])")
+_GGUF = re.compile(rf"(?<![a-z0-9]){GGUF_NAME}(?![a-z0-9])")
 _BREAK = re.compile(r"(?:(?<!\d)\.|\.(?!\d)|[^\w.]|_)+")
 _UNIT = re.compile(r"([^\W\d_]*)(\d[\d.]*)?")
 

@@ -32,7 +32,9 @@ GGUF_BITS: Mapping[str, float] = MappingProxyType(
 """Bits of a weight with its scales in the types of GGUF files, over all tensors of an 8B network."""
 GGUF_FILE_TYPES: Mapping[int, str] = MappingProxyType({int(row["file_type"]): row["name"] for row in _GGUF})
 """The same types by ``general.file_type`` of a header (llama.h, ``llama_ftype``)."""
-_GGUF_NAME = re.compile(r"(i?q[1-8])_?([k01]|nl|xxs|xs|[sm])?(?:_?(xl|[sml]))?")
+GGUF_NAME = r"(i?q[1-8])_?([k01]|nl|xxs|xs|[sm])(?:_?(xl|[sml]))?"
+"""A type as files, commands and people write it: bits, kind, size."""
+_GGUF_NAME = re.compile(GGUF_NAME)
 
 
 def gguf_type(text: str) -> str:
@@ -43,7 +45,7 @@ def gguf_type(text: str) -> str:
     if not (found := _GGUF_NAME.fullmatch(text.strip().lower().removeprefix("ud-"))):
         return ""
     bits, kind, size = found.groups()
-    plain = "_".join(part for part in (bits, kind) if part)
+    plain = f"{bits}_{kind}"
     nearest = {"": ("", "_m"), "xl": ("_l", "_m", ""), "l": ("_l", "_m", "")}.get(
         size or "", (f"_{size}", "")
     )

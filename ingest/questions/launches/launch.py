@@ -184,9 +184,7 @@ def _is_question(text: str) -> bool:
         content = load_yaml(text.encode())
     except ContentError:
         return False
-    return (
-        isinstance(content, dict) and {"phase", "op"} & content.keys() != set() and content.keys() <= {*KEYS}
-    )
+    return isinstance(content, dict) and ("phase" in content or "op" in content) and content.keys() <= {*KEYS}
 
 
 def _refuse_broken(text: str, place: str) -> None:

@@ -48,6 +48,9 @@ _PEAKS = MappingProxyType(
     }
 )  # fmt: skip
 
+_IN_SIXTEEN = frozenset({"fp16", "bf16", "w4a16", "w8a16", *GGUF_BITS})
+"""Formats that are multiplied in 16 bits."""
+
 FLOPS_PER_CYCLE = 2 * 4096
 """16-bit operations of one DaVinci cube core per cycle: 16 x 16 x 16 multiply-adds (Hot Chips 2019)."""
 
@@ -203,6 +206,9 @@ class Device:
         """
         short = precision(name)
         found = self.get(*_PEAKS[short])
+        if found is not None and (self.amd or self.nvidia) and short in _IN_SIXTEEN:
+            # where 16 bits are slower than 32 (Pascal: 1 in 64), libraries multiply in 32 bits
+            return max(found, self.get(*_PEAKS["fp32"]) or 0.0)
         if found is not None:
             return found
         if short == "fp16" and self.ascend and self.get("peak_int8_ops"):

@@ -170,6 +170,10 @@ def overload_note(draft: StartDraft, chosen: ChosenLayout) -> str:
     shape = {**problem.workload.shape, "request_rate": None}
     rate = f"{float(str(query.question.settings['request_rate'])):g}"
     words = ["--model", str(problem.workload.model), "--phase serving", "--hardware", problem.hardware.name]
+    if form := problem.workload.precision:
+        words += ["--precision", form]
+    for name, version in problem.software.items():
+        words += ["--software", shell_word(f"{name}={show(version)}" if version else name)]
     if lengths := ",".join(f"{name}={show(size)}" for name, size in shape.items() if size is not None):
         words += ["--shape", lengths]
     for limit in problem.limits:

@@ -141,4 +141,4 @@ def test_a_launch_that_does_not_fit_is_not_told_to_admit_more(shipped: Workspace
         asked = {**read_launch(text, "serve.sh").question, "hardware": "geforce-rtx-4090"}
         audit = shipped.launches.check(asked, running_settings(text))
         found[length] = {item.rule for item in audit.findings} & {FEW_REQUESTS, NO_ROOM}
-    assert found == {4096: set(), 32768: {NO_ROOM}}  # more slots would share one context
+    assert found == {4096: set(), 32768: {NO_ROOM}}  # the default is one slot: fewer

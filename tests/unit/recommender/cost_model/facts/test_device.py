@@ -61,6 +61,14 @@ def test_a_peak_is_stated_or_that_of_sixteen_bit_from_eight() -> None:
         Device("gpu", {}).peak("fp16")
 
 
+def test_sixteen_bits_that_are_slower_than_thirty_two_are_multiplied_in_these() -> None:
+    pascal = Device(
+        "p40", {"compute_capability": "6.1", "peak_fp16_flops": 1.8e11, "peak_fp32_flops": 1.2e13}
+    )
+    assert {pascal.peak(name) for name in ("fp16", "w4a16", "q4_k_m")} == {1.2e13}
+    assert Device("a", {**pascal.facts, "peak_fp16_flops": 3e14}).peak("fp16") == 3e14
+
+
 def test_weights_in_four_bits_are_unpacked_on_gpus_and_held_in_sixteen_bit_on_ascend() -> None:
     hopper = Device("gpu", {"peak_bf16_flops": 1e15, "peak_fp8_flops": 2e15})
     blackwell = Device("gpu", {"peak_bf16_flops": 1e15, "peak_fp4_flops": 4e15})

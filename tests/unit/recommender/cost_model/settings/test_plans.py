@@ -114,3 +114,31 @@ def test_a_pipeline_has_no_more_stages_than_layers_and_divides_the_devices() -> 
         )  # fmt: skip
     with pytest.raises(InputError, match="pipeline x data must divide"):
         serve({"pp": 3})
+
+
+@pytest.mark.parametrize(
+    ("card", "name", "kind", "requests", "cached", "tokens_per_s"),
+    [  # ggml-org/llama.cpp, pull requests 14262, 15131, 26284; issue 12 of dmatora/LLM-inference-speed-benchmarks
+        ("geforce-rtx-3090", "llama-3-8b", "bf16", 1, 256, 58.06),
+        ("geforce-rtx-3090", "llama-3-8b", "fp16", 8, 256, 423.6),
+        ("geforce-rtx-3090", "llama-3-8b", "fp16", 16, 256, 764.2),
+        ("geforce-rtx-4090", "llama-3-8b", "q4_0", 10, 256, 1216.6),
+        ("geforce-rtx-4090", "llama-3-8b", "q4_0", 16, 256, 1930.5),
+        ("geforce-rtx-3080", "llama-3-1-8b", "q4_k_m", 1, 64, 111.95),
+        ("radeon-rx-7900-xtx", "llama-3-8b", "q4_k_m", 1, 32, 105.8),
+        ("radeon-rx-7900-xtx", "llama-3-8b", "q4_k_m", 1, 4128, 98.5),
+        ("radeon-rx-7900-xtx", "llama-3-8b", "q5_k_m", 1, 32, 100.5),
+    ],
+)
+def test_builds_of_llama_cpp_decode_as_modelled(
+    card: str, name: str, kind: str, requests: int, cached: int, tokens_per_s: float
+) -> None:
+    one = {"batch": requests, "input_len": cached, "output_len": 1, "precision": kind}
+    steps = estimate(
+        model=model(name),
+        machine=machine_of(card, 1, ""),
+        phase="serving",
+        settings=[one],
+        engine="llama.cpp",
+    )
+    assert 0.8 < steps.time_s[0] * tokens_per_s / requests < 1.25

@@ -205,7 +205,11 @@ def test_a_launch_of_megatron_states_the_experts_that_a_layout_spreads(shipped: 
         "count": 32,
         "software": {"megatron-lm": ""},
     }
-    current = {"tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 4}
+    current = {
+        "tensor_model_parallel_size": 8,
+        "pipeline_model_parallel_size": 4,
+        "expert_model_parallel_size": 1,
+    }
     made = planned(shipped, **mixture, shape={"seq_len": 4096}, current=current)
     assert made is not None
     spread = [one for one in made.plan.changes if one.title.startswith("Divide it as") and "EP" in one.title]
