@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.nouns.codec import JsonNoun
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.workloads.steps import scaled
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 UNLIKE = math.log(3)
 """A run that took three times as long as its price says, or a third, is something else than was understood;
-a choice. An engine that is off by more as a rule runs as none is modelled."""
+a choice."""
 OF_THE_PRICE = 0.28
 """Standard deviation of the error of a price, in nats; fitted with the scales below."""
 
@@ -131,7 +132,8 @@ class RunCorrection:
         return self._solved(self.scales)
 
     def _scales(self, usual: float) -> ErrorScales:
-        return replace(self.scales, price=usual) if usual > UNLIKE else self.scales
+        """The scales, with the error of an engine that runs less as modelled than any class of prices."""
+        return replace(self.scales, price=usual) if usual > PHYSICS["spread"] else self.scales
 
     def _solved(self, scales: ErrorScales) -> tuple[Floats, Floats]:
         """Inverse of the covariance of the runs, (n, n), and that times their log ratios, (n,)."""
@@ -143,7 +145,7 @@ class RunCorrection:
 
         Args:
             places: Of the steps.
-            usual: Standard deviation of the price where its engine runs as none is modelled.
+            usual: Standard deviation of the price as its engine and device have it.
         """
         scales = self._scales(usual)
         if not self.runs or not places:
