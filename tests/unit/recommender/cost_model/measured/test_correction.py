@@ -107,5 +107,5 @@ def test_an_engine_that_runs_as_none_is_modelled_goes_with_its_runs() -> None:
 
 def test_runs_of_other_engines_do_not_make_sure_of_one_that_runs_less_as_modelled() -> None:
     held = correction(run(replace(HERE, engine="another", precision="fp8"), 0.1))
-    assert held.at([HERE], usual=0.75)[1][0] > 0.7
+    assert held.at([HERE], usual=0.75)[1][0] > 0.6
     assert held.at([HERE], usual=0.3)[1][0] < 0.3
