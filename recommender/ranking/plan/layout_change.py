@@ -16,6 +16,7 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from kg.terms.metrics import priced_as
 from recommender.cost_model.change import SettingsChange, modelled_change, modelled_gain
+from recommender.cost_model.layout_domain import BY_LAYERS
 from recommender.cost_model.priced_step import price
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.model_traits import is_same_network
@@ -23,6 +24,7 @@ from recommender.ranking.paste import change_words
 from recommender.ranking.start import log_gain_over
 from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import missed
+from recommender.ranking.starts.lengths import shared_context
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
 
 if TYPE_CHECKING:
@@ -128,7 +130,9 @@ def _admitting(problem: Problem, starts: Starts, version: str) -> Iterator[Chang
     program, most = starts.situation.framework, starts.roomier.settings["batch"]
     facts = {"batch": int(float(str(most)))}
     copies = 1 if starts.first.layout is None else starts.first.layout.dp
-    settings = spelt_settings(facts, program.id, program.version, copies=copies)
+    context = shared_context(starts.situation, facts["batch"]) if program.id in BY_LAYERS else None
+    held = facts if context is None else {**facts, "max_len": context}
+    settings = spelt_settings(held, program.id, program.version, copies=copies)
     now, more = price(starts.question, [{}, facts])
     log_gain = math.log(more.throughput / now.throughput)
     if settings and log_gain >= LEAST_LOG_GAIN:

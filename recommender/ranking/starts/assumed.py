@@ -14,7 +14,7 @@ from recommender.cost_model.settings.engine_defaults import engine_defaults, rep
 from recommender.ranking.feasibility.server_fit import PAGE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 from recommender.ranking.starts.flags.layout_flags import FIELDED, MEGATRON, VLLM, spelt_settings
-from recommender.ranking.starts.lengths import longest
+from recommender.ranking.starts.lengths import longest, shared_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,8 +34,6 @@ OF_A_LOAD = frozenset({"length", "batch"})
 ALL_LAYERS = 999
 """Layers on the device that are more than any model has, as llama.cpp's own examples write all of them
 (https://github.com/ggml-org/llama.cpp/blob/master/docs/build.md)."""
-SLOT_PAGE = 256
-"""Tokens to whose multiple llama.cpp pads a context (``llama_context``)."""
 INTEGERS = frozenset({"int8", "w4a8", "w4a16"})
 """Formats that vllm-ascend serves from a checkpoint made for it."""
 
@@ -142,13 +140,12 @@ def _shared_out(
 
 def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterator[tuple[str, Value]]:
     framework, precision = situation.framework.id, settings.get("precision")
-    slots, page = 1, PAGE
+    tokens = longest(situation)
     if framework == "llama.cpp":  # before b7698 the layers stay on the host; its slots share the context
         yield "device_layers", ALL_LAYERS
-        slots, page = int(float(str(settings.get("batch") or 1))), SLOT_PAGE
-    # slots that share a context of 4,096 tokens would not hold what the price assumes
-    if (tokens := longest(situation, page=page, is_assumed=slots > 1)) is not None:
-        yield "max_len", tokens * slots
+        tokens = shared_context(situation, int(float(str(settings.get("batch") or 1))))
+    if tokens is not None:
+        yield "max_len", tokens
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
         yield "input_len", math.ceil(prompt / PAGE) * PAGE
     yield from _whole(settings, "batch")

@@ -38,6 +38,8 @@ STATIC = (
     "YaRN stretches every request alike: Qwen warns of worse answers to short texts"
     " <https://qwen.readthedocs.io/en/latest/deployment/vllm.html>"
 )
+SLOT_PAGE = 256
+"""Tokens to whose multiple llama.cpp pads a context (``llama_context``)."""
 _OLD = "rope_scaling"
 """The flag of vLLM up to the release that took it away."""
 
@@ -54,6 +56,12 @@ def longest(situation: StartSituation, *, page: int = PAGE, is_assumed: bool = F
         return None
     rounded, most = math.ceil(needed / page) * page, situation.model.most_tokens
     return most if most and needed <= most < rounded else rounded
+
+
+def shared_context(situation: StartSituation, slots: int) -> int | None:
+    """Tokens of the context that so many slots of llama.cpp share; None for one slot of unstated length."""
+    each = longest(situation, page=SLOT_PAGE, is_assumed=slots > 1)
+    return None if each is None else each * slots
 
 
 def startable(question: Question, layout: ParallelLayout, most: int, chunk: float | None) -> int | None:

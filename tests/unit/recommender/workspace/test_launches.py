@@ -142,3 +142,14 @@ def test_a_launch_that_does_not_fit_is_not_told_to_admit_more(shipped: Workspace
         audit = shipped.launches.check(asked, running_settings(text))
         found[length] = {item.rule for item in audit.findings} & {FEW_REQUESTS, NO_ROOM}
     assert found == {4096: set(), 32768: {NO_ROOM}}  # the default is one slot: fewer
+
+
+def test_more_slots_of_llama_cpp_come_with_a_context_that_holds_them(shipped: Workspace) -> None:
+    text = "llama-server -m Qwen2.5-14B-Instruct-Q4_K_M.gguf -ngl 99 -c 8192 --parallel 4\n"
+    asked = {**read_launch(text, "serve.sh").question, "hardware": "geforce-rtx-4090"}
+    problem, notes = shipped.problem(asked)
+    answer = shipped.launches.recommend(problem, running_settings(text), 10, notes=notes)
+    assert answer.plan is not None
+    change = next(one for one in answer.plan.changes if one.title == "More requests at once")
+    slots, context = (int(str(change.configuration[name])) for name in ("parallel", "ctx_size"))
+    assert context == slots * 1280  # prompts of 1,024 and answers of 128 tokens, in pages of 256
