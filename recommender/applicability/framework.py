@@ -63,7 +63,7 @@ OF_LANGUAGE = frozenset(
 )  # fmt: skip
 """Programs whose lists of supported models are of language models, some with images or sound."""
 _ALSO_DENOISE = frozenset({"sglang", "tensorrt-llm"})
-"""Those whose lists have models that denoise, and such that hear alone (SGLang, docs/diffusion; TensorRT-LLM,
+"""Those whose lists have models that denoise, and such that hear alone (SGLang Diffusion; TensorRT-LLM,
 examples/visual_gen and examples/models/core/whisper)."""
 _LACKING = {
     **dict.fromkeys(("vision", "recommendation", "other"), OF_LANGUAGE),
