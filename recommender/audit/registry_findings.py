@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.look_up import Standing
-from kg.nouns.setting import SettingPlace, read_value
+from kg.nouns.setting import Setting, SettingPlace, read_value
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
@@ -105,6 +105,17 @@ def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Setting
 def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator[SettingFinding]:
     item = answer.setting
     is_bare = setting.value == "true" and item is not None and item.type not in {"bool", "int", "float"}
+    if item is not None and is_bare and (since := _valued_since(case, item)):
+        yield SettingFinding(
+            rule="value-not-taken",
+            kind=FindingKind.REFUSED,
+            level=_level(case, is_error=True),
+            setting=setting,
+            says={"en": f"takes a value since {since}", "zh": f"自 {since} 起需要取值"},
+            cost=_REFUSED,
+            remedy=written(setting.key, "on"),
+            source=item.source,
+        )
     share = _percentage(case, setting)
     if item is None or is_bare or (item.accepts(setting.value) and not share):
         return
@@ -129,6 +140,13 @@ def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator
         remedy=written(setting.key, share) if share else "",
         source=item.source,
     )
+
+
+def _valued_since(case: AuditCase, item: Setting) -> str:
+    """The release in which a server's switch became an option with a value; empty for any other setting."""
+    if case.program not in STRICT or item.place is not SettingPlace.FLAG or item.type == "bool":
+        return ""
+    return next((end for end, form in reversed(item.before) if form.type == "bool"), "")
 
 
 def _percentage(case: AuditCase, setting: RunningSetting) -> float:

@@ -38,6 +38,15 @@ def test_what_the_release_refuses_together_is_an_error_of_a_server_and_a_note_of
     assert judged(trainer, "megatron-lm", "0.19.0")["refused-together"].level is FindingLevel.NOTE
 
 
+def test_a_switch_that_takes_a_value_by_now_is_refused_without_one() -> None:
+    script = "llama-server -m m.gguf -fa"
+    found = judged(script, "llama.cpp", "b6673")["value-not-taken"]
+    assert (found.kind, found.remedy) == (FindingKind.REFUSED, "-fa on")
+    assert found.says["en"] == "takes a value since b6431"
+    assert "value-not-taken" not in judged(script, "llama.cpp", "b5640")
+    assert "value-not-taken" not in judged(f"{script} on", "llama.cpp", "b6673")
+
+
 def test_a_misspelt_flag_is_refused_and_says_what_was_meant() -> None:
     found = judged("vllm serve m --gpu-memory-utilisation 0.9")["unknown-setting"]
     assert found.kind is FindingKind.REFUSED
