@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from recommender.ranking.plan_setting import Origin
 from tests.unit.recommender.ranking.measured.served_cases import starts, with_cases
 
@@ -99,47 +97,44 @@ def test_steps_are_a_throughput_where_the_batch_is_stated(shipped_path: Path, tm
     assert first.expected[0].value == 16 * 4096 / 2.0
 
 
-@pytest.mark.parametrize(("micro", "tier"), [(2, "measured here"), (4, "modelled")])
-def test_what_runs_now_has_its_own_number_where_it_was_measured(
-    micro: int, tier: str, shipped_path: Path, tmp_path: Path
-) -> None:
+def test_what_runs_now_has_its_own_number_where_it_was_measured(shipped_path: Path, tmp_path: Path) -> None:
     row = trained(17_500, tensor_model_parallel_size=8, micro_batch_size=2)
-    now = {"tensor_model_parallel_size": 8, "micro_batch_size": micro}
     with with_cases(shipped_path, tmp_path, row) as workspace:
-        number = starts(workspace, {**TRAINED, "current": now}).first.expected[0]
-    assert number.tier == tier
-    assert (number.value == 17_500) is (micro == 2)
+        for micro, tier in ((2, "measured here"), (4, "modelled")):
+            now = {"tensor_model_parallel_size": 8, "micro_batch_size": micro}
+            number = starts(workspace, {**TRAINED, "current": now}).first.expected[0]
+            assert (number.tier, number.value == 17_500) == (tier, micro == 2)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"hardware": {"name": "910B3", "count": 16}},
-        {"hardware": {"name": "910B2", "count": 8}},
-        {"config": {"tp": 16}},
-        {"software": {"deepspeed": ""}},
-        {"task": {"kind": "training", "op": "pretrain", "model": "llama-2-13b", "shape": {"seq_len": 8192}}},
-        {"task": {"kind": "training", "op": "pretrain", "model": "llama-2-7b", "shape": {"seq_len": 4096}}},
-        {"kind": "modelled"},
-    ],
+OTHERS: tuple[dict[str, object], ...] = (
+    {"hardware": {"name": "910B3", "count": 16}},
+    {"hardware": {"name": "910B2", "count": 8}},
+    {"config": {"tp": 16}},
+    {"software": {"deepspeed": ""}},
+    {"task": {**TRAINED_TASK, "shape": {"seq_len": 8192}}},
+    {"task": {**TRAINED_TASK, "model": "llama-2-7b"}},
+    {"kind": "modelled"},
 )
-def test_a_measurement_of_another_question_is_no_decision(
-    other: dict[str, object], shipped_path: Path, tmp_path: Path
-) -> None:
-    with with_cases(shipped_path, tmp_path, {**trained(99_000, tp=8), **other}) as workspace:
+
+
+def test_a_measurement_of_another_question_is_no_decision(shipped_path: Path, tmp_path: Path) -> None:
+    rows = [{**trained(99_000 + place, tp=8), **other} for place, other in enumerate(OTHERS)]
+    with with_cases(shipped_path, tmp_path, *rows) as workspace:
         first = starts(workspace, TRAINED).first
-    assert all(item.tier != "measured here" for item in first.expected)
+    assert [item.value for item in first.expected if item.tier == "measured here"] == []
 
 
-@pytest.mark.parametrize(("told", "value"), [("", 9_000), ("2.1", 7_000), ("2.3.0", 9_000), ("26.0.0", None)])
 def test_a_run_of_another_release_than_the_told_one_is_not_of_the_question(
-    shipped_path: Path, tmp_path: Path, told: str, value: float | None
+    shipped_path: Path, tmp_path: Path
 ) -> None:
     runs = [
         {**trained(7_000, tp=8), "software": {"mindspeed-llm": "2.1.0"}},
         {**trained(9_000, tp=4, pp=2), "software": {"mindspeed-llm": "2.3.0"}},
     ]
+    found = {}
     with with_cases(shipped_path, tmp_path, *runs) as workspace:
-        first = starts(workspace, {**TRAINED, "software": {"mindspeed-llm": told}}).first
-    [rate] = [item for item in first.expected if item.metric == "throughput"]
-    assert (rate.value if rate.tier == "measured here" else None) == value
+        for told in ("", "2.1", "2.3.0", "26.0.0"):
+            first = starts(workspace, {**TRAINED, "software": {"mindspeed-llm": told}}).first
+            [rate] = [item for item in first.expected if item.metric == "throughput"]
+            found[told] = rate.value if rate.tier == "measured here" else None
+    assert found == {"": 9_000, "2.1": 7_000, "2.3.0": 9_000, "26.0.0": None}
