@@ -26,6 +26,9 @@ class OxigraphStore:
         read_only: Open an existing database that nobody writes to, such as a published snapshot. It is
             marked as in use until ``close``, by a shared lock on its folder.
 
+    Attributes:
+        nouns: Classes of nouns that were read of it whole, where nobody writes to it; else None.
+
     Raises:
         WorkspaceError: Here: the database is missing, damaged or open in another process. In every
             method: it is damaged, or its disk is full.
@@ -34,6 +37,7 @@ class OxigraphStore:
     def __init__(self, path: Path | None = None, *, read_only: bool = False) -> None:
         self._mark = -1
         self._path = path
+        self.nouns: dict[type, tuple[object, ...]] | None = {} if read_only else None
         try:
             if path is None:
                 self._store = Store()

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 Noun = TypeVar("Noun")
 
+_KNOWLEDGE = (BOTTLENECK, CAUSE, FAULT, FRAMEWORK, STRATEGY)
+"""Tables of which a graph has some hundred rows, whatever cases it holds."""
+
 
 def to_triples(noun: object) -> list[Triple]:
     """Return the triples of a noun and its parts; the same list for equal nouns.
@@ -78,10 +81,19 @@ def from_graph(store: GraphStore, noun: type[Noun], key: str | int) -> Noun:
 
 
 def all_of(store: GraphStore, noun: type[Noun]) -> Iterator[Noun]:
-    """Yield every noun of a class, in the order of the store."""
+    """Yield every noun of a class, in the order of the store.
+
+    Knowledge of a store that nobody writes to is read once: each question asks for it several times.
+    """
     table = table_of(noun)
-    for iri in table.subjects(store):
-        yield table.read(table.node(store, iri))
+    kept = getattr(store, "nouns", None) if table in _KNOWLEDGE else None
+    if kept is not None and noun in kept:
+        yield from kept[noun]
+        return
+    found = (table.read(table.node(store, iri)) for iri in table.subjects(store))
+    if kept is not None:
+        found = iter(kept.setdefault(noun, tuple(found)))
+    yield from found
 
 
 def description(store: GraphStore, iri: NamedNode) -> list[Triple]:

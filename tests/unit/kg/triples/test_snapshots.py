@@ -8,9 +8,13 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import WorkspaceError
+from kg.nouns.entities import Source
+from kg.nouns.knowledge import Cause
 from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.serialisation import all_of, to_triples
 from kg.triples.snapshots import KEPT, newest, open_newest, publish, share
 
+SOURCE = Source(title="mine")
 S, P = NamedNode("http://example.org/s"), NamedNode("http://example.org/p")
 
 
@@ -65,6 +69,22 @@ def test_a_copy_of_a_snapshot_is_whole_without_it(live: OxigraphStore, tmp_path:
     shutil.rmtree(folder)
     with OxigraphStore(tmp_path / "copy", read_only=True) as copy:
         assert set(copy.triples()) == set(live.triples())
+
+
+def test_knowledge_of_a_snapshot_is_read_once_and_that_of_a_live_graph_anew(
+    live: OxigraphStore, tmp_path: Path
+) -> None:
+    def causes(store: OxigraphStore) -> list[Cause]:
+        return list(all_of(store, Cause))
+
+    live.extend(to_triples(Cause(id="a", labels={"en": "A"}, source=SOURCE)))
+    publish(live, tmp_path)
+    assert len(causes(live)) == 1
+    live.extend(to_triples(Cause(id="b", labels={"en": "B"}, source=SOURCE)))
+    assert len(causes(live)) == 2
+    with open_newest(tmp_path) as reader:
+        [first], [second] = causes(reader), causes(reader)
+    assert first is second
 
 
 def test_what_a_killed_writer_left_is_no_snapshot(live: OxigraphStore, tmp_path: Path) -> None:
