@@ -299,7 +299,7 @@ def own_share(program: str, release: str, memory: float, tp: int = 1) -> float:
     if program != "sglang":
         found = spell("memory_share", program, release)
         try:
-            asked = None if found is None else registry(program).at(release).look_up(found[0].key)
+            asked = found and registry(program).at(release).look_up(found[0].key, suggest=False)
         except UnknownEntityError:
             asked = None
         default = asked and asked.setting and asked.setting.default_in(asked.release)

@@ -268,7 +268,8 @@ def _further_than(
         if plain in present or (company.is_avoided(plain, present) and not is_told):
             continue
         if release is not None:
-            taken = release.look_up(item.key, None if item.where in FIELDS else item.where)
+            place = None if item.where in FIELDS else item.where
+            taken = release.look_up(item.key, place, suggest=False)
             if not taken.usable or is_default(taken, item.value, screen.situation.facts):
                 continue
             begun = {one.key: one.value for one in [*settings, *found]}

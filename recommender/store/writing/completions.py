@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from pyoxigraph import Literal
+
 from kg.atomic_files import write_text
 from kg.nouns.knowledge import Level
 from kg.terms.metrics import METRICS
@@ -52,11 +54,14 @@ def _entries(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[str, ...]]
         for triple in graph.triples(None, TG.LEVEL)
         if getattr(triple.object, "value", "") == Level.SERVER.value
     }
+    chinese = {
+        triple.subject: (triple.object.value,)
+        for triple in graph.triples(None, Shared.PREF_LABEL)
+        if isinstance(triple.object, Literal) and triple.object.language == "zh"
+    }
     for kind, term in _CLASSES.items():
         for node in nodes.subjects(graph, RDF_TYPE, term):
-            labels = nodes.literals(graph, node, Shared.PREF_LABEL)
-            chinese = [label.value for label in labels if label.language == "zh"]
-            yield ("server" if node in servers else kind, name_of(node), *chinese[:1])
+            yield ("server" if node in servers else kind, name_of(node), *chinese.get(node, ()))
     fixed = {"metric": METRICS, "phase": [phase.words[0] for phase in PHASES], "precision": _PRECISIONS}
     for kind, names in {"operator": trials.operators(), **fixed}.items():
         for name in names:

@@ -157,7 +157,7 @@ def test_what_runs_by_our_names_is_written_as_the_release_has_it_or_refused(prog
         about = situation(framework=program, version=release.release, current={name: 2})
         meaning = meaning_of(name)
         assert meaning is not None
-        known = release.look_up(name).setting
+        known = release.look_up(name, suggest=False).setting
         said = spell(meaning.fact, program, release.release, meaning.says(2)) if meaning.reads(2) else None
         if known is None and said is None:
             with pytest.raises(InputError, match=f"no setting that says {name}=2"):
