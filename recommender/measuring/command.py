@@ -36,7 +36,7 @@ _PATHS = ("scratch", "kernels")
 
 OUT_OF_MEMORY = re.compile(
     r"out of memory|outofmemory|\boom\b|memoryerror|bad_alloc|cannot allocate memory|failed to allocate"
-    r"|memory allocation (?:failed|error)|alloc\w* (?:device )?memory fail|CUDNN_STATUS_ALLOC_FAILED"
+    r"|memory allocation (?:failed|error)|alloc\w{0,20} (?:device )?memory fail|CUDNN_STATUS_ALLOC_FAILED"
     r"|ACL_ERROR_RT_MEMORY_ALLOCATION|EL0004|207001",
     re.IGNORECASE,
 )

@@ -31,8 +31,11 @@ from ingest.profiles.facts import kernel_names
 from ingest.questions.launches import engine_calls
 from kg.terms import metrics, model_name
 from recommender.answers import sensitivity
+from recommender.answers.deploying import files
 from recommender.diagnosis import known_faults, statements
 from recommender.diagnosis.statements import compile_pattern
+from recommender.measuring import command
+from recommender.search.report import symptoms
 from recommender.tune import launch_script
 from tests.quiet_machine import cpu_seconds
 from tests.samples.costly_texts import shapes
@@ -277,6 +280,14 @@ def test_no_expression_is_slow(part: int) -> None:
         if (text := worst(item)) is not None
     }
     assert not slow
+
+
+@pytest.mark.usefixtures("alarm")
+@pytest.mark.parametrize("made", [command.OUT_OF_MEMORY, symptoms._MEMORY, files._WRITTEN])
+def test_each_word_or_document_is_read_once(made: re.Pattern[str]) -> None:
+    """A word that begins anew inside itself, and one document inside another."""
+    flags = made.flags & ~re.UNICODE.value
+    assert worst(Expression("here", made.pattern, flags, frozenset({"search"}))) is None
 
 
 @pytest.mark.usefixtures("alarm")

@@ -53,7 +53,8 @@ HALF = 0.5
 COMPARED = 200
 """Failures and runs that are compared at most; a bound on the time a large table takes."""
 _MEMORY = re.compile(
-    r"out.of.memory|\boom\b|resource.?exhausted|memory alloc\w* fail|alloc\w* failed", re.IGNORECASE
+    r"out.of.memory|\boom\b|resource.?exhausted|memory alloc\w{0,20} fail|alloc\w{0,20} failed",
+    re.IGNORECASE,
 )
 _SEPARATES = 0.85
 """Chance that a value of a failure is above one that ran, from which the parameter is named; a choice."""
