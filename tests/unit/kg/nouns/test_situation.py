@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from kg.nouns.situation import FactOrigin, Situation, StatedFact
+from kg.nouns.situation import FactOrigin, Situation, StatedFact, assumption_line
 
 
 @pytest.mark.parametrize(("strong", "weak"), list(itertools.combinations(FactOrigin, 2)))
@@ -24,3 +24,18 @@ def test_a_script_is_known_by_the_settings_that_it_states() -> None:
     assert has_script("current.max_num_seqs", FactOrigin.SCRIPT)
     assert not has_script("current.max_num_seqs", FactOrigin.TOLD)
     assert not has_script("count", FactOrigin.SCRIPT)
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "said"),
+    [(["--count 8"], "--count 8 says"), (["--set a", "--set b"], "--set a,b says"),
+     (["--count 8", "--set a"], "--count 8, --set a say")],
+)  # fmt: skip
+def test_options_that_say_otherwise_are_told_once(otherwise: list[str], said: str) -> None:
+    facts = [
+        StatedFact(name=f"f{at}", value=1, origin=FactOrigin.ASSUMED, words="one", otherwise=text)
+        for at, text in enumerate(otherwise)
+    ]
+    assert assumption_line(facts).endswith(f"one ({said} otherwise)")
+    assert assumption_line(facts, with_options=False).endswith("one")
+    assert assumption_line([]) == ""

@@ -181,3 +181,11 @@ def test_the_live_graph_has_one_owner(live: OxigraphStore, tmp_path: Path) -> No
     with pytest.raises(WorkspaceError, match="cannot be opened") as caught:
         OxigraphStore(tmp_path / "live")
     assert "another process" in caught.value.hint
+
+
+def test_publishing_again_and_again_leaves_nothing_open(live: OxigraphStore, tmp_path: Path) -> None:
+    for number in range(2 * KEPT):
+        live.extend([Triple(S, P, Literal(number))])
+        publish(live, tmp_path)
+    opened = [str(item.readlink()) for item in Path("/proc/self/fd").iterdir() if item.is_symlink()]
+    assert [name for name in opened if name.startswith(f"{tmp_path}/published")] == []

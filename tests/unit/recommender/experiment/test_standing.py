@@ -1,6 +1,8 @@
 """States of experiments from samples made up: who is best, who is tied, and what is left to do."""
 
 import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -91,3 +93,20 @@ def test_an_arm_against_another_is_the_other_against_it_turned_round(scheme: Sch
 def test_the_time_that_was_allowed_ends_it(budget_s: float, stop: str) -> None:
     found = state({CONTROL: 1.0, "treatment": 1.0}, 10, budget_s=budget_s, margin=0.0001)
     assert (found.cost_s, found.stop) == (20, stop)
+
+
+@pytest.mark.parametrize(
+    ("told", "jump"),
+    [([0, 10, 20, 30], ""), ([0, 10, 140, 150], "+120"), ([0, 10, -100, -90], "-120"), ([0, 130, 200, 210], "+120"),
+     ([500, 0, 10, 20], "")],
+)  # fmt: skip
+def test_the_largest_jump_of_the_systems_clock_is_told(told: list[int], jump: str) -> None:
+    """A session of its own, as the first sample of the last case, begins a clock of its own."""
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    samples = [
+        replace(item, at_s=10.0 * place, session=int(told[0] <= 0 or place > 0),
+                time=(begun + timedelta(seconds=told[place])).isoformat())
+        for place, item in enumerate(taken({CONTROL: 1.0, "treatment": 0.9}, 2))
+    ]  # fmt: skip
+    said = [text for text in standing(samples, design()).notes if "clock jumped" in text]
+    assert [text.partition(" by ")[2].partition(" s")[0] for text in said] == ([jump] if jump else [])

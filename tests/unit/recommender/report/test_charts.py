@@ -1,5 +1,6 @@
 """Charts: marks at their places."""
 
+import math
 import re
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -9,6 +10,7 @@ import pytest
 from recommender.report.charts import (
     BAR_WIDTH,
     LEFT,
+    TOP,
     WIDTH,
     Axis,
     bar,
@@ -21,6 +23,7 @@ from recommender.report.charts import (
 )
 from recommender.report.markup import Markup
 from recommender.report.scales import Scale
+from recommender.report.sections import green
 from recommender.report.sections.estimate import draw_roofline
 from recommender.report.sections.pareto import front_chart
 from recommender.report.sections.search import course_chart
@@ -77,3 +80,36 @@ def test_marks_are_where_they_belong() -> None:
     drawn = interval(Scale(0.5, 2, 0, BAR_WIDTH, is_log=True), 0.5, 1, 2, 1)
     assert "M100 0v" in drawn
     assert "M0 7H200" in drawn
+
+
+def test_the_roof_rises_straight_to_its_ridge_on_axes_of_ratios() -> None:
+    """Ten times the operations are as far apart at any height."""
+    roofline, records = contents.estimate()["roofline"], contents.estimate()["estimates"]
+    drawn = []
+    for factor in (1, 10):
+        at = {**roofline, "memory_bandwidth": roofline["memory_bandwidth"] * factor}
+        path = re.search(r'<path d="M([^"H]+)" class="l s1">', draw_roofline(at, records, Words()))
+        assert path is not None
+        drawn.append([tuple(map(float, place.split())) for place in path[1].split("L")])
+        (x, y), (ridge_x, ridge_y), (end_x, end_y) = drawn[-1]
+        assert x < ridge_x < end_x
+        assert y > ridge_y == end_y
+        ridge = at["peak_flops"] / at["memory_bandwidth"]
+        assert (y - ridge_y) / (y - TOP - 6) == pytest.approx(math.log(ridge) / math.log(2 * ridge), abs=0.01)
+    assert drawn[1][1][0] < drawn[0][1][0]  # a faster memory bends it earlier
+
+
+@pytest.mark.parametrize(
+    ("left_out", "bars"), [((), 2), (("planned",), 1), (("asked",), 1), (("asked", "planned"), 0)]
+)
+def test_a_time_asked_and_a_time_planned_lie_where_they_are(left_out: tuple[str, ...], bars: int) -> None:
+    content = {name: part for name, part in contents.green().items() if name not in left_out}
+    chart = green.draw(content, Words())
+    found = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', chart)
+    assert len(found) == bars
+    assert all(LEFT <= float(x) <= float(x) + float(width) <= WIDTH for x, _, width in found)
+    if bars == 2:
+        (x, y, width), (later_x, lower_y, same) = (tuple(map(float, item)) for item in found)
+        assert later_x - x == pytest.approx(2.5 * width, abs=1)  # ten hours later, of four each
+        assert same == pytest.approx(width, abs=0.2)
+        assert lower_y > y

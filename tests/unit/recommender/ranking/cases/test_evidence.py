@@ -86,3 +86,15 @@ def test_a_best_far_from_all_others_counts_once_it_is_measured_again(tmp_path: P
     assert twice.ratios[0, column(twice, lone)] == 0
     near = read(tmp_path / "near", [*rows, trial(lone, 0.5)])
     assert near.ratios[0, column(near, lone)] == 0
+
+
+def test_of_repeats_the_geometric_mean_counts(tmp_path: Path) -> None:
+    """In the table of the question itself; in others the best of each."""
+    rows = [trial(A, 0.5), trial(A, 0.6), trial(B, 3.0), trial(B, 4.0)]
+    for at, (name, ratio) in enumerate((("same", np.log(12 / 0.3) / 2), ("near", np.log(3 / 0.5)))):
+        (tmp_path / str(at)).mkdir()
+        asked = problem()
+        with store(tmp_path / str(at), {problem(name): rows}) as trials:
+            near = neighbour(trials, problem(name), asked)
+            evidence = gather([near], CaseQuestion(), trials, ConfigurationReader(trials))
+        assert evidence.ratios[0, column(evidence, B)] == pytest.approx(ratio)

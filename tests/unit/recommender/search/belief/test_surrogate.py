@@ -33,6 +33,33 @@ def textbook(p: PoolProcess, rows: np.ndarray, y: np.ndarray) -> tuple[np.ndarra
     return B @ W + gain @ (y - B[rows] @ W), np.diag(k - gain @ k[rows])
 
 
+class _Doubt:
+    """A covariance that rows share beyond that of their features."""
+
+    def between(self, rows: np.ndarray, others: np.ndarray | slice) -> np.ndarray:
+        return np.asarray(0.3 * np.outer(F[rows, 1], F[others, 1]), np.float32)
+
+
+def test_the_evidence_is_the_textbooks_with_all_that_rows_share() -> None:
+    rows, y, noise = np.array([3, 9, 20, 41]), np.array([0.1, 1.3, 0.7, 2.0]), np.ones(4)
+    values = []
+    for doubt in (None, _Doubt()):
+        p = process()
+        p._doubt = doubt  # type: ignore[assignment]
+        theta = p._prior.mean + 0.1
+        length, (amplitude, noise_s) = np.exp(theta[:-2]), np.exp(theta[-2:])
+        scaled = F[rows].astype(float) / length
+        k = matern(scaled, scaled, amplitude) + (B @ COVARIANCE @ B.T)[np.ix_(rows, rows)]
+        k += 0 if doubt is None else doubt.between(rows, rows)
+        k += np.eye(4) * (noise_s**2 + 1e-5 * amplitude**2)
+        centred, away = y - B[rows] @ W, 0.1 / p._prior.stdev
+        expected = (
+            0.5 * centred @ np.linalg.solve(k, centred) + 0.5 * np.linalg.slogdet(k)[1] + 0.5 * away @ away
+        )
+        values.append(p._evidence(rows, y, noise)(theta)[0] - expected)
+    assert values == pytest.approx([0, 0], abs=2e-3)
+
+
 def test_conditioning_is_the_textbook() -> None:
     rows, y = np.array([3, 9, 20, 41]), np.array([0.1, 1.3, 0.7, 2.0])
     p = process()

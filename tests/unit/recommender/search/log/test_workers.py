@@ -1,5 +1,7 @@
 """Workers that are gone: by their process on this machine, by their silence elsewhere."""
 
+import pytest
+
 from recommender.search.log.workers import Watch, gone_here, worker
 
 
@@ -13,13 +15,14 @@ def test_a_process_tells_of_this_machine_alone() -> None:
     assert gone_here("manual") is None
 
 
-def test_the_same_beat_for_long_enough_is_silence() -> None:
-    watch = Watch(beat_s=1.0)
+@pytest.mark.parametrize("beat_s", [0.5, 1.0, 2.0])
+def test_the_same_beat_for_long_enough_is_silence(beat_s: float) -> None:
+    watch = Watch(beat_s=beat_s)
     assert watch.look({1: "a", 2: "a"}, 0.0) == set()
-    for now in (2.0, 4.0, 6.0):
-        assert watch.look({1: "a", 2: f"b{now}"}, now) == set()
-    assert watch.look({1: "a", 2: "b6.0"}, 7.0) == {1}
-    assert watch.look({1: "c", 2: "b6.0"}, 8.0) == set(), "it lives after all"
+    for beats in (2.0, 4.0, 6.0):
+        assert watch.look({1: "a", 2: f"b{beats}"}, beats * beat_s) == set()
+    assert watch.look({1: "a", 2: "b6.0"}, 7.0 * beat_s) == {1}
+    assert watch.look({1: "c", 2: "b6.0"}, 8.0 * beat_s) == set(), "it lives after all"
 
 
 def test_who_could_not_look_does_not_take_others_for_gone() -> None:

@@ -16,13 +16,14 @@ from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Suggestion
 from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
+from recommender.search.log.workers import MANUAL
 from recommender.search.log.workers import worker as worker_here
 from recommender.search.run.assembly import search_of, task_of
 from recommender.search.run.objective import evaluation_of
 from recommender.search.run.runner import Runner
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
-from recommender.search.run.trial_queue import REPEATS
+from recommender.search.run.trial_queue import REPEATS, turns
 from tests.postgres_server import PASSWORD, PostgresServer
 
 RAW: dict[str, Any] = {
@@ -30,7 +31,6 @@ RAW: dict[str, Any] = {
     "objectives": [{"metric": "kernel_time", "unit": "s"}],
     "stop": {"evaluations": 14},
 }
-pytestmark = pytest.mark.long
 
 ELSEWHERE = "elsewhere:1:1:0"
 
@@ -91,17 +91,54 @@ def started(log: SearchLog, x: int, y: int, *, owner: str = ELSEWHERE) -> Any:
     return log.start(suggestion, read_task(TaskFile(RAW, name="toy")).space, owner=owner, until=None)
 
 
-def told(log: SearchLog, trial: Any) -> bool:
+def told(log: SearchLog, trial: Any, cost: float = 5.0) -> bool:
     """The end of a trial, as its worker writes it."""
     task = read_task(TaskFile(RAW, name="toy"))
-    outcome = RunOutcome(values={"kernel_time": 5.0})
+    outcome = RunOutcome(values={"kernel_time": cost})
     evaluation = evaluation_of(outcome, trial.configuration, task.objectives, task.limits)
     return log.finish(trial, evaluation, outcome, objectives=task.objectives, elapsed_s=1.0)
+
+
+# --- what is read of the trials
+
+
+@pytest.mark.parametrize(
+    ("costs", "again"),
+    [
+        ([1.0, 1.1, 1.2], [1.0, 1.1, 1.2]),
+        ([1.2, 9.0, 1.0, 1.1, 1.15], [1.0, 1.1, 1.15]),  # three at most
+        ([1.0, 1.2, 1.3], [1.0, 1.2]),
+        ([1.0, 1.5, 2.0], [1.0, 1.5]),  # the second whatever it is
+        ([1.0, 1.5], [1.0, 1.5]),
+        ([1.0], []),
+    ],
+)
+def test_those_near_the_best_are_measured_again_and_the_second_always(
+    costs: list[float], again: list[float], tmp_path: Path
+) -> None:
+    log = begun(str(tmp_path / "toy.journal"))
+    for x, cost in enumerate(costs):
+        assert told(log, started(log, x, 0), cost)
+    found = turns(log.trials(), search_of(task_of(log), seed=1), 3)
+    assert [costs[int(str(item["x"]))] for item in found] == again * REPEATS
+
+
+def test_who_evaluates_what_is_counted_by_worker(tmp_path: Path) -> None:
+    storage = str(tmp_path / "toy.journal")
+    log = begun(storage)
+    for x, owner in enumerate((ELSEWHERE, ELSEWHERE, MANUAL)):
+        started(log, x, 0, owner=owner)
+    queue = joined(storage, Bowl()).queue
+    queue.trials = log.trials()
+    assert (queue.elsewhere, queue.others) == (3, 2)
+    queue.mine = {queue.trials[0].number: queue.trials[0]}
+    assert (queue.elsewhere, queue.others) == (2, 1)
 
 
 # --- what no two workers do
 
 
+@pytest.mark.long
 def test_workers_that_choose_at_the_same_moment_choose_differently_and_keep_the_budget(storage: str) -> None:
     begun(storage)
     bowl = Bowl()
@@ -111,6 +148,7 @@ def test_workers_that_choose_at_the_same_moment_choose_differently_and_keep_the_
     assert len(set(bowl.seen)) == len(bowl.seen) == 14
 
 
+@pytest.mark.long
 def test_finalists_are_measured_again_once_by_all_workers_together(url: str) -> None:
     begun(url, finalists=2)
     together([joined(url, Bowl(0.01)) for _ in range(3)])
@@ -121,6 +159,7 @@ def test_finalists_are_measured_again_once_by_all_workers_together(url: str) -> 
     assert again[1::2] == [again[1]] * REPEATS
 
 
+@pytest.mark.long
 def test_what_a_worker_elsewhere_left_is_found_by_its_silence_and_done(url: str) -> None:
     log = begun(url)
     left = started(log, 5, 2)
@@ -133,6 +172,7 @@ def test_what_a_worker_elsewhere_left_is_found_by_its_silence_and_done(url: str)
     assert len({item.configuration for item in trials}) == 14
 
 
+@pytest.mark.long
 def test_a_worker_elsewhere_that_beats_is_waited_for(url: str) -> None:
     log = begun(url, stop={"evaluations": 2})
     slow = started(log, 5, 2)
@@ -151,6 +191,7 @@ def test_a_worker_elsewhere_that_beats_is_waited_for(url: str) -> None:
     assert one.queue.requeued == 0
 
 
+@pytest.mark.long
 def test_a_worker_of_this_machine_that_hangs_is_found_by_its_silence(url: str) -> None:
     log = begun(url)
     left = started(log, 5, 2, owner=f"{worker_here()}:99")
@@ -160,6 +201,7 @@ def test_a_worker_of_this_machine_that_hangs_is_found_by_its_silence(url: str) -
     assert bowl.seen.count(left.configuration) == 1
 
 
+@pytest.mark.long
 def test_a_search_is_begun_once_by_all_who_begin_it_at_the_same_moment(url: str) -> None:
     came = threading.Barrier(6)  # the database is empty: one makes the tables
     said: list[str] = []
@@ -183,6 +225,7 @@ def test_a_search_is_begun_once_by_all_who_begin_it_at_the_same_moment(url: str)
     assert sorted(item.rpartition("'same' ")[2] for item in said) == ["already"] * 5 + ["begun"]
 
 
+@pytest.mark.long
 def test_a_worker_taken_for_gone_that_comes_back_tells_nothing_twice(url: str) -> None:
     log, other = begun(url), SearchLog.open(url)
     trial = started(log, 5, 2)
@@ -195,6 +238,7 @@ def test_a_worker_taken_for_gone_that_comes_back_tells_nothing_twice(url: str) -
     assert (ended.owner, ended.state) == ("me", "COMPLETE")
 
 
+@pytest.mark.long
 def test_a_worker_that_beat_meanwhile_is_not_taken_for_gone(url: str) -> None:
     log, other = begun(url), SearchLog.open(url)
     trial = started(log, 5, 2)
@@ -205,6 +249,7 @@ def test_a_worker_that_beat_meanwhile_is_not_taken_for_gone(url: str) -> None:
     assert told(log, trial)
 
 
+@pytest.mark.long
 def test_a_trial_that_something_else_ended_is_dropped(url: str) -> None:
     import optuna
 
@@ -215,6 +260,7 @@ def test_a_trial_that_something_else_ended_is_dropped(url: str) -> None:
     joined(url, Bowl()).run()
 
 
+@pytest.mark.long
 def test_a_worker_keeps_to_few_connections(url: str, postgres: PostgresServer) -> None:
     begun(url)
     held: list[int] = []
@@ -233,6 +279,7 @@ def test_a_worker_keeps_to_few_connections(url: str, postgres: PostgresServer) -
 # --- a server that goes away
 
 
+@pytest.mark.long
 def test_a_search_that_is_removed_is_told(url: str) -> None:
     import optuna
 
@@ -243,6 +290,7 @@ def test_a_search_that_is_removed_is_told(url: str) -> None:
         one.run()
 
 
+@pytest.mark.long
 def test_a_turn_that_the_server_takes_away_is_done_again(url: str, postgres: PostgresServer) -> None:
     log = begun(url)
     seen: list[int] = []
@@ -261,6 +309,7 @@ def test_a_turn_that_the_server_takes_away_is_done_again(url: str, postgres: Pos
     assert len(log.trials()) == 1, "nothing is written without the turn"
 
 
+@pytest.mark.long
 def test_a_turn_whose_transaction_went_with_its_connection_is_done_again(
     url: str, postgres: PostgresServer
 ) -> None:
@@ -281,6 +330,7 @@ def test_a_turn_whose_transaction_went_with_its_connection_is_done_again(
     assert next(calls) == 2
 
 
+@pytest.mark.long
 def test_optuna_does_not_write_on_a_restarted_server_what_was_chosen_on_the_old_one(
     url: str, postgres: PostgresServer
 ) -> None:
@@ -305,6 +355,7 @@ def test_optuna_does_not_write_on_a_restarted_server_what_was_chosen_on_the_old_
     assert len(log.trials()) == 1
 
 
+@pytest.mark.long
 def test_what_another_chose_and_ended_while_a_turn_was_lost_is_not_chosen_again(url: str) -> None:
     from sqlalchemy.exc import OperationalError
 
@@ -328,6 +379,7 @@ def test_what_another_chose_and_ended_while_a_turn_was_lost_is_not_chosen_again(
     assert len(set(bowl.seen)) == len(bowl.seen) == 13
 
 
+@pytest.mark.long
 def test_a_trial_whose_making_was_not_answered_is_evaluated_once(url: str) -> None:
     from sqlalchemy.exc import OperationalError
 
@@ -349,6 +401,7 @@ def test_a_trial_whose_making_was_not_answered_is_evaluated_once(url: str) -> No
 # --- who may not take part
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
@@ -374,6 +427,7 @@ def test_a_database_that_does_not_let_us_in_is_told_in_one_line_without_the_pass
     assert "w/rd" not in said
 
 
+@pytest.mark.long
 def test_a_look_at_a_database_makes_nothing_in_it(url: str, postgres: PostgresServer) -> None:
     with pytest.raises(InputError, match="no search at"):
         SearchLog.open(url)
@@ -381,6 +435,7 @@ def test_a_look_at_a_database_makes_nothing_in_it(url: str, postgres: PostgresSe
     assert postgres.do("select count(*) from pg_tables where schemaname = 'public'", database) == [(0,)]
 
 
+@pytest.mark.long
 def test_a_storage_of_another_version_of_optuna_is_refused(url: str, postgres: PostgresServer) -> None:
     begun(url)
     postgres.do("update alembic_version set version_num = 'v99.0.0.a'", url.rpartition("/")[2])
@@ -388,6 +443,7 @@ def test_a_storage_of_another_version_of_optuna_is_refused(url: str, postgres: P
         SearchLog.open(url)
 
 
+@pytest.mark.long
 def test_a_driver_that_is_missing_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("psycopg", "psycopg2"):
         monkeypatch.setitem(__import__("sys").modules, name, None)
@@ -397,6 +453,7 @@ def test_a_driver_that_is_missing_is_told_with_what_to_install(monkeypatch: pyte
     assert "secret" not in str(fault.value)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("storage", ["journal", "sqlite"], indirect=True)
 def test_what_was_drawn_when_an_interruption_came_is_queued_again(
     storage: str, monkeypatch: pytest.MonkeyPatch
