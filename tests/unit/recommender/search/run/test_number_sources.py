@@ -1,10 +1,19 @@
 """The sections of a search file that evaluate configurations."""
 
+import re
+
 import pytest
 
 from kg.errors import InfeasibleError, InputError
 from recommender.search.run import number_sources
-from recommender.search.run.number_sources import Assumption, FitTally, fit_notes, source_of_numbers
+from recommender.search.run.number_sources import (
+    Assumption,
+    FitTally,
+    fit_notes,
+    model_request,
+    read_number_source,
+    source_of_numbers,
+)
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 
@@ -48,3 +57,27 @@ def test_only_a_whole_space_of_which_nothing_is_left_is_refused(
         assert caught.value.hint == "at least 90.0 GB of a device are needed"
     else:
         assert [note in text for text in fit_notes(task)] == [True] * bool(note)
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ({"command": 7}, "command: a list of program and arguments"),
+        ({"command": {"a": 1}}, "command: a list of program and arguments"),
+        ({"command": ["a"], "inputs": {"n": 1}}, "inputs: a list of names and values"),
+        ({"command": ["a"], "inputs": [1]}, "inputs: a list of names and values"),
+        ({"cost_model": {"model": "qwen3-8b"}}, "cost_model: which model on which hardware?"),
+        ({"cost_model": {"hardware": "910B3"}}, "cost_model: which model on which hardware?"),
+        ({"command": ["a"], "inputs": [{"n": 1}]}, ""),
+        ({"command": "a", "inputs": []}, ""),
+        ({"cost_model": {"model": "qwen3-8b", "hardware": "910B3"}}, ""),
+    ],
+)
+def test_what_numbers_come_from_is_whole(section: dict[str, object], message: str) -> None:
+    file = TaskFile({"parameters": {"x": [1, 2]}, "objectives": ["throughput"], **section}, name="t")
+    read = model_request if "cost_model" in section else read_number_source
+    if message:
+        with pytest.raises(InputError, match=re.escape(message)):
+            read(file)
+    else:
+        assert read(file) is not None
