@@ -40,9 +40,7 @@ _SHELL = "#!/usr/bin/env bash\nset -euo pipefail\n"
 _FILLED = re.compile(rf"{FIRST_SERVER}|{RANK}|SECRET")
 _OWN = frozenset({"model", "model_path", "kv_transfer_config.kv_port", "host", "port"})
 """Settings of the place of an engine: not compared with those of its start."""
-_WRITTEN = re.compile(
-    r"cat > (\S+) <<'EOF'\n((?:(?!\n[ \t]*EOF|cat > \S+ <<'EOF'\n).)*+)\n[ \t]*EOF", re.DOTALL
-)
+_WRITTEN = re.compile(r"(?s)cat > (\S+) <<'EOF'\n((?:(?!\n[ \t]*EOF|cat > \S+ <<'EOF'\n).)*+)\n[ \t]*EOF")
 """A file that a shell writes, and its text."""
 COMPOSE, ROUTER = "compose.yaml", "router.sh"
 _OVER_INSTALLED = """cd "$(dirname "$0")"
