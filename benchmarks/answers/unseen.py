@@ -40,8 +40,7 @@ from benchmarks import harness
 from benchmarks.answers import outlook_figures
 from benchmarks.answers.ranking_check import check
 from benchmarks.protocols.baselines import UNTRIED, Defaults, nearest_copied, random_choice
-from benchmarks.protocols.folds import CLASSES, Fold, folds
-from benchmarks.protocols.groups import standard_error
+from benchmarks.protocols.folds import CLASSES, Fold, folds, standard_error
 from benchmarks.protocols.mixture_fit import MOST_REGRET, WITHIN
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import World, load_both

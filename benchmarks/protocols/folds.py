@@ -1,7 +1,8 @@
 """Splits of measured tables into known and asked: a device, a vendor or a task is left out."""
 
+import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -178,3 +179,21 @@ def reported_name(corpus: str, operator: str) -> str:
 def _scorable(world: World) -> set[int]:
     trials = world.trials
     return {key for key in world.problems if np.isfinite(trials.table(key, 2).costs).sum() >= 2}
+
+
+def standard_error(values: Sequence[float], groups: Sequence[str]) -> float | None:
+    """Standard error of the mean of values that are alike within groups; None with fewer than two groups.
+
+    The cluster-robust one of a mean: ``sqrt(G / (G - 1) * sum of squared group sums of residuals) / n``.
+
+    Source:
+        Cameron and Miller, A Practitioner's Guide to Cluster-Robust Inference, 2015.
+    """
+    mean = math.fsum(values) / len(values)
+    sums: dict[str, float] = defaultdict(float)
+    for value, group in zip(values, groups, strict=True):
+        sums[group] += value - mean
+    count = len(sums)
+    if count < 2:
+        return None
+    return math.sqrt(count / (count - 1) * sum(item**2 for item in sums.values())) / len(values)

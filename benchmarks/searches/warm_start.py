@@ -4,7 +4,7 @@
 (``kerneltuner_*``) of both folders. Each asked space is searched with the devices of the known folder that
 ran the same kernel as its sources, itself left out. A source is known only through the 200 evaluations of
 our own cold search on it, seed for seed. A seed draws devices: their spaces alone are asked, none of them is a source.
-Two constants of the search were chosen with kernels left out (``tools.fitting.fit_search``) and are not chosen again. Per space the median over seeds counts, over spaces the geometric
+Two constants of the search were chosen with kernels left out and are not chosen again. Per space the median over seeds counts, over spaces the geometric
 mean; a run that does not come within 5 % in 100 evaluations counts 100, and a failed run costs one.
 
 ``score`` is the performance score of the auto-tuning methodology over function evaluations: the mean over

@@ -25,8 +25,7 @@ import numpy as np
 
 from benchmarks.answers import unseen
 from benchmarks.harness import last_line
-from benchmarks.protocols.folds import Fold, folds
-from benchmarks.protocols.groups import standard_error
+from benchmarks.protocols.folds import Fold, folds, standard_error
 from benchmarks.protocols.mixture_fit import MOST_REGRET, WITHIN, MixtureFit, OpenQuestion
 from benchmarks.protocols.processes import ROOT, one_thread
 from benchmarks.worlds.world import load

@@ -100,7 +100,7 @@ class Expert:
 
     Of six pairs of amplitude and length scale of the expert that trusts, the one in use was the best over all
     kernels (3.5 evaluations to within 5 %); kernels searched by the pair that was best on the others need 4.1
-    (``tools/fitting/fit_search.py``, three seeds). Nothing else was tried with kernels left out.
+    (three seeds). Nothing else was tried with kernels left out.
 
     Attributes:
         amplitude: Expected standard deviation of what the basis does not explain, log cost.
