@@ -181,22 +181,6 @@ def test_a_written_script_is_without_what_costs(run: Any, written: Any, tmp_path
     assert run("check", target, "--hardware", "910B3").code == 0
 
 
-def test_a_written_script_takes_the_load_that_is_told(run: Any, written: Any, tmp_path: Path) -> None:
-    target, told = tmp_path / "tuned.sh", ("--trait", "concurrency=200", "--hardware", "h100-sxm")
-    path = written("export TASK_QUEUE_ENABLE=0\nvllm serve Qwen/Qwen3-32B -tp 4 --max-num-seqs 16\n")
-    assert run("recommend", "--from-command", path, *told, "--write", target).code == 0
-    text = target.read_text(encoding="utf-8")
-    assert "--max-num-seqs 200" in text
-    assert "TASK_QUEUE_ENABLE" not in text
-
-
-def test_chinese_is_whole(run: Any, written: Any) -> None:
-    ran = run("--lang", "zh", "check", written(COSTLY), "--hardware", "910B3")
-    assert "删除 --enforce-eager" in ran.out
-    assert "2 项发现" in ran.out
-    assert "去掉后" in ran.out
-
-
 def test_an_upgrade_is_told_and_breaks_with_exit_1(run: Any, written: Any) -> None:
     path = written("vllm serve m --num-scheduler-steps 8 --max-num-seqs 64\n")
     ran = run("check", path, "--software", "vllm=0.8.5", "--to", "vllm=0.33")

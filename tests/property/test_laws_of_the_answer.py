@@ -30,7 +30,7 @@ from recommender.ranking.paste import ENGINES
 from recommender.workspace.workspace import Workspace
 
 SEED = 202648
-FEW, MANY = 40, 2000
+FEW, MANY = 24, 2000
 SHOWN = 12
 BIGGER = (
     ("a100-pcie-40gb", "a100-pcie-80gb"),
@@ -177,7 +177,7 @@ def test_the_facts_that_an_answer_lists_as_read_are_the_ones_that_decide(asked: 
 
 
 @pytest.mark.parametrize("law", PRICES)
-@sizes(few=40, many=600)
+@sizes(few=24, many=600)
 def test_one_situation_has_one_price(asked: AskedPanel, law: str, n: int) -> None:
     least = 0 if law == "price of size" else n // 6  # which lists what no other beats
     none_breaks(law, ((reply, asked.prices(reply)[law]) for reply in asked.replies(n)), least=least)
@@ -196,7 +196,7 @@ def test_size_has_the_price_of_the_plan(asked: AskedPanel, hardware: str, concur
     none_breaks("price of size", ((one, asked.prices(one)["price of size"]) for one in replies), least=2)
 
 
-@sizes(few=25, many=600)
+@sizes(few=24, many=600)
 def test_more_devices_never_make_it_unfit(asked: AskedPanel, n: int) -> None:
     faults: list[tuple[Reply, str | None]] = []
     for reply in asked.replies(n):
@@ -217,7 +217,7 @@ def test_more_devices_never_make_it_unfit(asked: AskedPanel, n: int) -> None:
     none_breaks("more devices", faults, least=n // 8)
 
 
-@sizes(few=25, many=600)
+@sizes(few=24, many=600)
 def test_the_smallest_layout_that_is_named_fits(asked: AskedPanel, n: int) -> None:
     faults: list[tuple[Reply, str | None]] = []
     for reply in asked.replies(n):
