@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg.nouns.knowledge import Assignment
+from kg.nouns.knowledge import Assignment, Strategy
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,16 @@ from kg.nouns.knowledge import Assignment
 )
 def test_an_assignment_is_written_as_people_write_it(assignment: Assignment, text: str) -> None:
     assert assignment.text == text
+
+
+@pytest.mark.parametrize(
+    ("work", "sets", "needs"),
+    [
+        ("", (), False),
+        ("code", (), True),
+        ("configuration", (Assignment(parameter="graph", value=True, flag="--graph"),), False),
+        ("", (Assignment(parameter="HCCL_ALGO", value="ring", environment=True),), False),
+    ],
+)
+def test_code_is_needed_where_the_work_is_code(work: str, sets: tuple[Assignment, ...], needs: bool) -> None:
+    assert Strategy(id="s", labels={"en": "s"}, kind="documented", sets=sets, work=work).needs_code is needs

@@ -7,9 +7,10 @@ import pytest
 from kg.errors import InputError
 from recommender.cost_model.anchors import UNANCHORED
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.estimate_pass import PassOperator, PricedPass, estimate_pass
+from recommender.cost_model.estimate_pass import PassOperator, PricedPass, estimate_pass, passes_of
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.kinds import shipped
+from recommender.cost_model.question import Question
 from tests.unit.recommender.cost_model.machines import A3, machine_of, model
 
 
@@ -151,3 +152,18 @@ def test_plain_content_has_every_operator() -> None:
     content = done.to_json()
     assert content["time_s"] == done.time_s
     assert len(list(content["operators"])) == len(done.operators)
+
+
+@pytest.mark.parametrize(
+    ("name", "phase", "listed"),
+    [("qwen3-8b", "serving", True), ("qwen3-8b", "training", False), ("resnet-50", "serving", False)],
+)
+def test_only_a_served_language_model_has_passes(name: str, phase: str, listed: bool) -> None:
+    question = Question(model=model(name), machine=machine_of(*A3), phase=phase, engine="vllm")
+    settings = {"input_len": 1000, "output_len": 200, "batch": 8, "tensor_parallel": 16}
+    if listed:
+        decode, prefill = passes_of(question, settings)
+        assert 0 < decode.time_s < prefill.time_s
+    else:
+        with pytest.raises(InputError, match="--operators"):
+            passes_of(question, settings)

@@ -73,6 +73,11 @@ def test_another_table_beside_it_changes_nothing_of_that(
     first = answer(shipped_path, [*table, *others], tmp_path).recommendations[0]
     assert first.gain is not None
     assert math.exp(first.gain.expected) == pytest.approx(1.04)
+    assert first.tier == "measured here"
+    (tmp_path / "alone").mkdir()
+    alone = answer(shipped_path, others, tmp_path / "alone").recommendations[0]
+    assert alone.gain is not None
+    assert alone.tier == "measured elsewhere"
 
 
 def test_what_runs_now_is_the_reference_where_it_was_measured(

@@ -414,6 +414,10 @@ def test_how_a_model_that_denoises_is_served_is_not_priced(shipped: Workspace) -
     found = starts(shipped, model="wan2.2-t2v-a14b", hardware="h200", count=8, software={"sglang": ""})
     assert found.price is None
     assert any("denoises in steps" in note for note in found.notes)
+    assert [found.checks(metric) for metric in ("ttft", "throughput", "peak_memory")] == [False, False, False]
+    priced = starts(shipped)
+    checked = [priced.checks(metric) for metric in ("ttft", "throughput", "peak_memory", "accuracy_loss")]
+    assert checked == [True, True, True, False]
 
 
 def test_a_checkpoint_of_four_bits_of_another_model_is_not_for_this_one(shipped: Workspace) -> None:
