@@ -13,7 +13,12 @@ from kg.terms.dialects import positive, statement
 from kg.terms.meanings import meaning_of
 from recommender.audit.finding import LIKELY, NO_START, SettingFinding, written
 from recommender.ranking.feasibility.server_fit import server_fit, share_too_high, written_change
-from recommender.ranking.feasibility.training_fit import states_bytes
+from recommender.ranking.feasibility.training_fit import (
+    OVERESTIMATE,
+    activations_bytes,
+    micro_batches,
+    states_bytes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,6 +34,7 @@ _DIVIDED_BY_LAUNCH = frozenset({"transformers"})
 own code trains, it does not say."""
 _FILES = (".json", ".yaml", ".yml", ".toml")
 _REFUSED = ("longer requests are refused", "更长的请求被拒绝")
+_STEP_OVERFLOWS = ("by the memory model the step runs out of memory", "按显存模型，训练步会显存不足")
 _OVERFLOWS = ("prefill or the capture of graphs runs out of memory", "预填充或图捕获时显存不足")
 
 
@@ -48,6 +54,7 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
         return
     if question.phase == "training":
         yield from _of_states(case, question)
+        yield from _of_activations(case, question)
     if question.phase != "serving":
         return
     current = {item.key: read_value(item.value, "float") or item.value for item in case.settings}
@@ -98,6 +105,54 @@ def _of_states(case: AuditCase, question: Question) -> Iterator[SettingFinding]:
     yield _finding(
         case, "", NO_ROOM, (says[0], says[1]), LIKELY, FindingKind.REFUSED, FindingLevel.WARNING, []
     )
+
+
+def _of_activations(case: AuditCase, question: Question) -> Iterator[SettingFinding]:
+    """The finding that the activations of a micro-batch are more than a device holds, whatever is divided.
+
+    Asked where the launch says the length of its sequences; by more than the model of memory ever erred by.
+    """
+    held, kept = question.machine.device.memory_capacity, activations_bytes(question, {})
+    current = {item.key: read_value(item.value, "float") or item.value for item in case.settings}
+    read = statement(current, case.program)
+    by_fact = {fact: key for key, fact in read.fact_of.items()}
+    said = next((fact for fact in ("seq_len", "max_len", "input_len") if fact in by_fact), "")
+    if not said or kept is None or kept <= OVERESTIMATE * held or question.settings.get("offload"):
+        return
+    length = int(float(str(question.settings["seq_len"])))
+    says = [
+        f"with sequences of {length:,} tokens the activations of a micro-batch take {kept / 1e9:,.1f} GB,"
+        f" and a device holds {held / 1e9:,.1f}",
+        f"序列长 {length:,} 个词元时，一个微批的激活需 {kept / 1e9:,.1f} GB，而单卡只有 {held / 1e9:,.1f} GB",
+    ]
+    yield _finding(
+        case, next((by_fact[fact] for fact in ("micro_batch", said) if fact in by_fact), ""),
+        NO_ROOM, (says[0], says[1]), _STEP_OVERFLOWS, FindingKind.REFUSED, FindingLevel.WARNING,
+        [_written(case, by_fact, change) for change in _less_activations(question, held, said)],
+    )  # fmt: skip
+
+
+def _less_activations(question: Question, held: float, length: str) -> Iterator[Mapping[str, Value]]:
+    """The change that takes the activations below a device's memory, the cheapest first; at most one.
+
+    Args:
+        question: What runs.
+        held: Bytes of a device.
+        length: The fact by which the launch says the length of a sequence.
+    """
+    sizes: list[dict[str, Value]] = [{"micro_batch": size} for size in micro_batches(question)]
+    least: dict[str, Value] = {**(sizes[-1] if sizes else {})}
+    whole: dict[str, Value] = {**least, "recompute": "full"}
+    changes: list[dict[str, Value]] = [*sizes, {"recompute": "full"}, whole]
+    tokens = int(float(str(question.settings["seq_len"])))
+    if length != "input_len":  # of which a sequence is more than the prompt
+        changes += [{**each, length: tokens >> half} for half in range(1, 6) for each in (least, whole)]
+    for change in changes:
+        asked = {("seq_len" if name == length else name): value for name, value in change.items()}
+        kept = activations_bytes(question, asked)
+        if kept is not None and kept < held:
+            yield change
+            return
 
 
 def _of_rollout(case: AuditCase, question: Question) -> Iterator[SettingFinding]:

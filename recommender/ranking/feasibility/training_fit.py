@@ -13,6 +13,7 @@ from kg.nouns.entities import WorkloadKind
 from recommender.cost_model.assumed import USUAL_LENGTH, assumed_sequence
 from recommender.cost_model.layout_domain import more_devices, with_count
 from recommender.cost_model.question import Question, is_step
+from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 
 if TYPE_CHECKING:
@@ -114,7 +115,6 @@ def _lighter(question: Question) -> Iterator[tuple[str, Question, Mapping[str, o
 
 HOST_BYTES = 18.0
 """Host memory of a parameter (https://deepspeed.readthedocs.io/en/latest/memory.html), without buffers."""
-_CHUNKED = "a loss in chunks (Liger Kernel)"
 _SHORT = 512
 """Tokens of a sequence below which none is proposed; a choice."""
 _SPREAD: Mapping[str, object] = MappingProxyType({"recompute": "full", "zero_stage": 3, "pure_bf16": 0})
@@ -124,6 +124,23 @@ def states_beyond(question: Question, degrees: Mapping[str, object]) -> bool:
     """True if weights, gradients and states alone are more than a device holds; activations come on top."""
     states = states_bytes(question, degrees)
     return states is not None and states > question.machine.device.memory_capacity
+
+
+OVERESTIMATE = 1.5
+"""More than the memory of any published training was overestimated by (benchmarks/cost_models/training_peaks.csv:
+1.41 of 48 at most)."""
+
+
+def activations_bytes(question: Question, change: Mapping[str, object]) -> float | None:
+    """Bytes that the activations take on a device, by which no division of states is any help; None if unknown."""
+    return _bytes_of(question, change, ("activations",))
+
+
+def micro_batches(question: Question) -> Iterator[int]:
+    """Smaller micro-batches, halved until one, with which as many more are accumulated."""
+    size = int(float(str(question.settings.get("micro_batch") or 1)))
+    while (size := size // 2) >= 1:
+        yield size
 
 
 def states_bytes(question: Question, change: Mapping[str, object]) -> float | None:
@@ -144,25 +161,40 @@ def _bytes_of(question: Question, change: Mapping[str, object], names: Sequence[
 
 def _reliefs(question: Question) -> Iterator[tuple[str, dict[str, object]]]:
     """Changes that take less memory, the cheapest first: adapters alone and shorter sequences last."""
-    words = "gradient checkpointing"
-    change: dict[str, object] = {"recompute": "full"}
-    yield words, dict(change)
-    if question.machine.count > 1:
-        words, change = f"{words} and all spread (ZeRO 3, FSDP)", dict(_SPREAD)
-        yield words, dict(change)
-    yield f"{words} and {_CHUNKED}", {**change, "loss_kind": "chunked"}
-    if not question.settings.get("lora_rank"):
-        yield f"{words}, an optimiser in 8 bit", {**change, "optimizer_kind": "adam_8bit"}
-    offloaded = {**change, "zero_stage": 3, "offload": "parameters"}
-    host = question.model.parameters * (2 if question.settings.get("lora_rank") else HOST_BYTES) / 1e9
-    yield f"{words}, weights and states in {host:,.0f} GB of host memory", offloaded
-    adapters = {**change, "lora_rank": question.settings.get("lora_rank") or 16}
-    yield f"{words}, adapters alone (LoRA)", adapters
-    words, least = f"{words}, adapters beside weights in 4 bit (QLoRA)", {**adapters, "frozen_bits": 4}
-    yield words, least
-    words, least = f"{words}, {_CHUNKED}", {**least, "loss_kind": "chunked"}
-    yield words, least
-    length = int(float(str(question.settings.get("seq_len", 0)))) // 2
+    told = {**engine_defaults("training", question.engine, "", [question.settings]), **question.settings}
+    done: dict[str, Mapping[str, object]] = {}
+    for size in micro_batches(question):
+        done = {f"micro-batches of {size}": {"micro_batch": size}}
+        yield _together(done)
+    if told.get("recompute") != "full":
+        done["gradient checkpointing"] = {"recompute": "full"}
+        yield _together(done)
+    if question.machine.count > 1 and told.get("zero_stage") != 3:
+        done["all spread (ZeRO 3, FSDP)"] = _SPREAD
+        yield _together(done)
+    chunked: dict[str, Mapping[str, object]] = {"a loss in chunks (Liger Kernel)": {"loss_kind": "chunked"}}
+    yield _together(done | chunked)
+    if not told.get("lora_rank"):
+        yield _together(done | {"an optimiser in 8 bit": {"optimizer_kind": "adam_8bit"}})
+    host = question.model.parameters * (2 if told.get("lora_rank") else HOST_BYTES) / 1e9
+    words = f"weights and states in {host:,.0f} GB of host memory"
+    yield _together(done | {words: {"zero_stage": 3, "offload": "parameters"}})
+    if not told.get("lora_rank"):
+        yield _together(done | {"adapters alone (LoRA)": {"lora_rank": 16}})
+    if told.get("frozen_bits") != 4:
+        done["adapters beside weights in 4 bit (QLoRA)"] = {
+            "lora_rank": told.get("lora_rank") or 16, "frozen_bits": 4,
+        }  # fmt: skip
+        yield _together(done)
+    yield _together(done := done | chunked)
+    length = int(float(str(told.get("seq_len") or 0))) // 2
     while length >= _SHORT:
-        yield f"{words}, sequences of {length:,} tokens", {**least, "seq_len": length}
+        yield _together(done | {f"sequences of {length:,} tokens": {"seq_len": length}})
         length //= 2
+
+
+def _together(changes: Mapping[str, Mapping[str, object]]) -> tuple[str, dict[str, object]]:
+    """Changes by their words, as one: ``a, b and c``."""
+    *first, last = changes
+    words = f"{', '.join(first)} and {last}" if first else last
+    return words, {name: value for change in changes.values() for name, value in change.items()}

@@ -142,7 +142,7 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
         if layout.devices <= devices:
             of_one = layout.devices if situation.model.is_mixture else layout.tp * layout.pp
             if of_one < draft.least_devices and runs:
-                draft.notes.append("by its weights it does not fit, but your script says that it runs")
+                draft.notes.append("by its weights it does not fit, but your script is kept")
             elif of_one < draft.least_devices:
                 raise InfeasibleError(f"{layout} leaves a device more weights than it holds")
             return layout

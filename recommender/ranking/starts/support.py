@@ -112,19 +112,19 @@ def is_judged(query: LayoutQuestion) -> bool:
 
 
 def why_not_judged(situation: StartSituation, query: LayoutQuestion) -> str:
-    """The reason to withhold "does not fit": memory is not modelled, or a script says that it runs."""
+    """The reason to withhold "does not fit": memory is not modelled, or a script is kept."""
     if not is_judged(query):
         return f"what each device holds under {situation.framework.id} is not modelled: memory is not checked"
     if not is_believed(situation, query):
         return ""
     if situation.is_training:
         return (
-            "by the memory model it does not fit, but your script says that it runs: shorter lengths"
+            "by the memory model it does not fit, but your script is kept: if it runs, shorter lengths"
             " (--shape) may be why; tunegraph estimate names what takes less"
         )
     less = f" in the {query.usable:.0%} of the memory that it takes" if query.usable < USABLE_MEMORY else ""
     return (
-        f"by the memory model it does not fit{less}, but your script says that it runs: narrower weights"
+        f"by the memory model it does not fit{less}, but your script is kept: if it runs, narrower weights"
         " (--precision), shorter lengths (--shape) or fewer requests (--trait concurrency=N) may be why"
     )
 

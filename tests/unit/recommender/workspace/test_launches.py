@@ -153,3 +153,25 @@ def test_more_slots_of_llama_cpp_come_with_a_context_that_holds_them(shipped: Wo
     change = next(one for one in answer.plan.changes if one.title == "More requests at once")
     slots, context = (int(str(change.configuration[name])) for name in ("parallel", "ctx_size"))
     assert context == slots * 1280  # prompts of 1,024 and answers of 128 tokens, in pages of 256
+
+
+@pytest.mark.parametrize(
+    ("micro_batch", "length", "remedies"),
+    [
+        (4, 16384, ["--micro-batch-size 1"]),
+        (2, 65536, ["--recompute-granularity full"]),
+        (4, 2048, []),
+    ],
+)
+def test_a_micro_batch_beyond_a_device_is_told_with_the_one_that_fits(
+    shipped: Workspace, micro_batch: int, length: int, remedies: list[str]
+) -> None:
+    """Whatever is divided: no stage of ZeRO takes activations away."""
+    text = (
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --bf16 --swiglu "
+        "--ffn-hidden-size 11008 --num-attention-heads 32 --use-flash-attn --use-distributed-optimizer "
+        f"--global-batch-size 64 --micro-batch-size {micro_batch} --seq-length {length}\n"
+    )
+    asked = {**read_launch(text, "pretrain.sh").question, "hardware": "h100-sxm"}
+    audit = shipped.launches.check(asked, running_settings(text))
+    assert [item.remedy for item in audit.findings if item.rule == NO_ROOM] == remedies

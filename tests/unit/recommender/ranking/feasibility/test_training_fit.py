@@ -39,7 +39,7 @@ def test_what_fits_is_said_to(shipped: ShippedKnowledge) -> None:
 
 def test_the_least_change_that_makes_it_fit_is_named(shipped: ShippedKnowledge) -> None:
     assert "gradient checkpointing and all spread (ZeRO 3, FSDP) takes" in told(shipped, 8)
-    assert "gradient checkpointing, an optimiser in 8 bit takes" in told(shipped, 1)
+    assert "gradient checkpointing and an optimiser in 8 bit takes" in told(shipped, 1)
     assert "weights and states in 231 GB of host memory takes" in told(shipped, 1, "llama-2-13b")
     assert "adapters beside weights in 4 bit (QLoRA) takes" in told(
         shipped, 1, "llama-3-1-70b", lora_r=16, zero_stage=0
