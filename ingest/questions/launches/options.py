@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ingest.door.values import parse_value
 from ingest.questions.launches.script import UNKNOWN, readable
 from kg.nouns.values import Value, as_integer
-from kg.terms.meanings import has_own_fields
+from kg.terms.meanings import has_own_fields, meaning_of
 
 _ARGUMENTS = re.compile(r"\0\$\{?\w*(ARGS?|OPTS?|OPTIONS|PARAMS|ARGUMENTS)(\[[@*]\])?\}?\0", re.IGNORECASE)
 """A variable that is not set in the script, and by its name holds options."""
@@ -163,11 +163,17 @@ def _put_object(found: LaunchOptions, option: str, content: Mapping[str, object]
     for name, value, path in _leaves(content, option):
         plain = name.replace("-", "_")
         key = plain if not prefix or "speculative" in plain else prefix + plain
-        if not has_own_fields(option) or key in found.values:
+        if not has_own_fields(option) or key in found.values or _says_another(key, path):
             key = path
         found.values[key] = value
         if "." in path:
             found.places[key] = path
+
+
+def _says_another(name: str, path: str) -> bool:
+    """True if a field means something else than its last name: ``dtype`` of a cache is not the model's."""
+    whole, last = meaning_of(path), meaning_of(name)
+    return whole is not None and last is not None and whole.fact != last.fact
 
 
 def _leaves(content: Mapping[str, object], carrier: str, depth: int = 0) -> Iterator[tuple[str, Value, str]]:

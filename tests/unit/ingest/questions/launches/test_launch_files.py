@@ -2,6 +2,7 @@
 
 import pytest
 
+from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.launch_files import with_written
 from ingest.questions.launches.running import running_settings
 
@@ -30,3 +31,17 @@ def test_what_no_file_is_made_of_is_none(text: str) -> None:
 def test_the_settings_of_a_written_file_are_those_of_the_launch() -> None:
     found = {item.key: (item.value, item.file) for item in running_settings(SCRIPT)}
     assert found["zero_optimization.stage"] == ("3", "ds.json")
+
+
+def test_a_field_that_means_something_else_keeps_its_path() -> None:
+    """The number format of a cache is not the model's, the sizes of graphs are not the most requests."""
+    text = (
+        "cat > extra.yaml <<'E'\ncuda_graph_config:\n  max_batch_size: 64\nkv_cache_config:\n  dtype: fp8\nE\n"
+        "trtllm-serve openai/gpt-oss-120b --tp_size 8 --max_batch_size 640 --extra_llm_api_options extra.yaml\n"
+    )
+    question = read_launch(text, "serve.sh").question
+    assert "precision" not in question
+    assert question["current"] == {
+        "tp_size": 8, "max_batch_size": 640, "cuda_graph_config.max_batch_size": 64,
+        "kv_cache_config.dtype": "fp8",
+    }  # fmt: skip
