@@ -146,8 +146,10 @@ class SettingFinding:
     def is_rewritten(self) -> bool:
         """True if a start changes the value: with it nothing starts, or the requested length is cut."""
         is_refused = self.kind is FindingKind.REFUSED and (self.level is FindingLevel.ERROR or self.stops)
-        if not self.rewrites or any(divides(key) for key, _ in self.rewrites):
-            return False  # how work is divided is for the user to say
+        if not self.rewrites:
+            return False
+        if any(divides(key) for key, _ in self.rewrites):  # for the user to say, where it starts at all
+            return is_refused and self.level is FindingLevel.ERROR
         return is_refused or self.is_below_told
 
     @property

@@ -122,7 +122,7 @@ VALUES: list[tuple[str, str, Value, str, object]] = [
     ("tensorrt-llm", "--max_seq_len", 8192, "max_len", 8192),
     ("lmdeploy", "--session-len", 8192, "max_len", 8192),
     ("llama.cpp", "-c", 8192, "max_len", 8192),
-    ("mindie", "maxInputTokenLen", 2048, "input_len", 2048),
+    ("mindie", "maxInputTokenLen", 2048, "longest_prompt", 2048),
     ("mindie", "maxIterTimes", 512, "output_len", 512),
     ("megatron-lm", "--seq-length", 4096, "seq_len", 4096),
     ("mindformers", "model.model_config.seq_length", 4096, "seq_len", 4096),

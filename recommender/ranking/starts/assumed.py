@@ -147,7 +147,7 @@ def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterat
     if tokens is not None:
         yield "max_len", tokens
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
-        yield "input_len", math.ceil(prompt / PAGE) * PAGE
+        yield "longest_prompt", math.ceil(prompt / PAGE) * PAGE
     yield from _whole(settings, "batch")
     if precision in {"fp16", "float32"} and (framework == "tei" or precision == "fp16"):
         yield "precision", str(precision).replace("float32", "fp32")

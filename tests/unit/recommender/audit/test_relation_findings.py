@@ -25,6 +25,7 @@ def found(script: str, program: str, **facts: int | str) -> dict[str, str]:
     [
         ("vllm serve a/B -tp 3", {"heads": 40}, {"heads-not-divisible": "-tp 2"}),
         ("vllm serve a/B -tp 8", {"heads": 40}, {}),
+        ("vllm serve a/B -tp 8", {"heads": 28, "devices": 8}, {"heads-not-divisible": "-tp 4"}),  # not 7
         ("vllm serve a/B -tp 3", {}, {}),
         ("vllm serve a/B -tp 3", {"heads": 40, "phase": "training"}, {}),
         (
