@@ -120,9 +120,9 @@ def _of_activations(case: AuditCase, question: Question) -> Iterator[SettingFind
     if not said or kept is None or kept <= OVERESTIMATE * held or question.settings.get("offload"):
         return
     length = int(float(str(question.settings["seq_len"])))
+    needs = f"the activations of a micro-batch take {kept / 1e9:,.1f} GB, and a device holds"
     says = [
-        f"with sequences of {length:,} tokens the activations of a micro-batch take {kept / 1e9:,.1f} GB,"
-        f" and a device holds {held / 1e9:,.1f}",
+        f"with sequences of {length:,} tokens {needs} {held / 1e9:,.1f}",
         f"序列长 {length:,} 个词元时，一个微批的激活需 {kept / 1e9:,.1f} GB，而单卡只有 {held / 1e9:,.1f} GB",
     ]
     yield _finding(

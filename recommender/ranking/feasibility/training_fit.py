@@ -127,12 +127,12 @@ def states_beyond(question: Question, degrees: Mapping[str, object]) -> bool:
 
 
 OVERESTIMATE = 1.5
-"""More than the memory of any published training was overestimated by (benchmarks/cost_models/training_peaks.csv:
-1.41 of 48 at most)."""
+"""More than the memory of any published training was overestimated by: 1.41 at most of the 48 of
+benchmarks/cost_models/training_peaks.csv."""
 
 
 def activations_bytes(question: Question, change: Mapping[str, object]) -> float | None:
-    """Bytes that the activations take on a device, by which no division of states is any help; None if unknown."""
+    """Bytes that the activations take on a device, whatever divides the states; None where not modelled."""
     return _bytes_of(question, change, ("activations",))
 
 
