@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 Noun = TypeVar("Noun")
 
-_KNOWLEDGE = (BOTTLENECK, CAUSE, FAULT, FRAMEWORK, STRATEGY)
-"""Tables of which a graph has some hundred rows, whatever cases it holds."""
+_KNOWLEDGE = (BOTTLENECK, CAUSE, FAULT, FRAMEWORK, HARDWARE_PROFILE, MODEL, RECIPE, STRATEGY)
+"""Tables of which a graph has some thousand rows at most, whatever cases it holds."""
 
 
 def to_triples(noun: object) -> list[Triple]:
