@@ -61,7 +61,7 @@ TEXTS = {
     "hyper.sh": "python3 -m verl.trainer.main_ppo" + many(lambda n: f" actor.f{n}={n}"),
 }
 
-QUICK = frozenset({"variables.sh", "flags.sh", "launches.sh", "here.sh"})
+QUICK = frozenset({"variables.sh", "flags.sh", "launches.sh", "here.sh", "calls.py"})
 """One of each way in which a text was too dear."""
 
 

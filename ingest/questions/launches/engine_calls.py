@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ingest.questions.launches.program import ProgramSigns, program_signs
@@ -45,39 +45,39 @@ class EngineCall:
         return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
 
 
-def engine_calls(text: str) -> list[ShellCommand]:
+def engine_calls(text: str) -> Iterator[ShellCommand]:
     """The engines that a program in Python makes, each as the command that would start it."""
-    return [one.command for one in read_calls(text)]
+    return (one.command for one in read_calls(text))
 
 
-def read_calls(text: str) -> list[EngineCall]:
-    """The engines that a program in Python makes, in their order."""
+def read_calls(text: str) -> Iterator[EngineCall]:
+    """The engines that a program in Python makes, in their order; each is read when it is asked for."""
     if not any(f"{module}" in text for signs in program_signs().values() for module in signs.calls):
-        return []
+        return
     try:
         tree = ast.parse(text)
     except _NO_LITERAL:
-        return []
-    if _depth(tree) > _MOST_DEPTH:
-        return []
-    constants = dict(_constants(tree))
-    environment = {name: value for name, value, _ in set_variables(tree)}
+        return
+    nodes = _nodes(tree)
+    constants = dict(_constants(nodes))
+    environment = {name: value for name, value, _ in set_variables(nodes)}
     imported = {
         alias.asname or alias.name: (node.module, alias.name)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         module, name = _callee(node.func, imported)
         for signs in program_signs().values():
             if name in signs.calls.get(module, ()):
-                found.append(_call(signs, node, constants, environment))
+                found.append((node, signs))
                 break
-    return sorted(found, key=lambda one: (one.node.lineno, one.node.col_offset))
+    for node, signs in sorted(found, key=lambda one: (one[0].lineno, one[0].col_offset)):
+        yield _call(signs, node, constants, environment)
 
 
 def _call(
@@ -187,22 +187,27 @@ def _literal(node: ast.expr, constants: Mapping[str, ast.expr]) -> object:
         return f"{UNKNOWN}{ast.unparse(node)[:60]}{UNKNOWN}"
 
 
-def _depth(tree: ast.AST) -> int:
-    deepest, level = 0, [tree]
-    while level:
-        deepest, level = deepest + 1, [inner for node in level for inner in ast.iter_child_nodes(node)]
-    return deepest
+def _nodes(tree: ast.Module) -> list[ast.AST]:
+    """All nodes, met once, the outer ones first; none where they are too deep in each other."""
+    found: list[ast.AST] = []
+    level: list[ast.AST] = [tree]
+    for _ in range(_MOST_DEPTH):
+        found += level
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+        if not level:
+            return found
+    return []
 
 
-def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
-    for node in ast.walk(tree):
+def _constants(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             yield node.targets[0].id, node.value
 
 
-def set_variables(tree: ast.Module) -> Iterator[tuple[str, str, ast.Assign]]:
+def set_variables(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str, ast.Assign]]:
     """``os.environ["NAME"] = "value"``, with the statement."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
             place = node.targets[0]
             if (

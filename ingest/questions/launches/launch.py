@@ -217,7 +217,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
     beside = with_written(text, beside)
     if place.endswith((".yaml", ".yml")) and is_manifest(text) and "{{" not in text:
         _refuse_broken(text, place)
-    forms: tuple[tuple[LaunchForm, Callable[[str], Sequence[ShellCommand]]], ...] = (
+    forms: tuple[tuple[LaunchForm, Callable[[str], Iterable[ShellCommand]]], ...] = (
         (
             LaunchForm.MANIFEST,
             lambda text: manifest_commands(text, beside(".env")) if is_manifest(text) else (),

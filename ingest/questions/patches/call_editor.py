@@ -31,12 +31,12 @@ class CallEditor:
     @property
     def commands(self) -> int:
         """Number of calls that are read again."""
-        return len(read_calls(self.text))
+        return sum(1 for _ in read_calls(self.text))
 
     @property
     def call(self) -> EngineCall:
         """The call."""
-        return read_calls(self.text)[self.number]
+        return [*read_calls(self.text)][self.number]
 
     def make(self, edit: SettingEdit) -> str:
         """Make an edit; why it could not be made, or an empty text."""
@@ -121,7 +121,7 @@ class CallEditor:
         if call.environment.get(name) == value:
             return ""
         tree = ast.parse(self.text)
-        held = [node for one, _, node in set_variables(tree) if one == name]
+        held = [node for one, _, node in set_variables(ast.walk(tree)) if one == name]
         if held:
             start, end = self._span(held[-1].value)
             text = self.text[:start] + _written(value) + self.text[end:]
@@ -134,7 +134,7 @@ class CallEditor:
         line = f"os.environ[{_written(name)}] = {_written(value)}\n"
         packages = {module.partition(".")[0] for module in self.call.signs.calls}
         head = [*itertools.takewhile(lambda node: not packages & _imported(node), tree.body)]
-        held = [node for _, _, node in set_variables(tree) if node in head]
+        held = [node for _, _, node in set_variables(ast.walk(tree)) if node in head]
         own = next((node for node in head if _is_os(node) and node.lineno == node.end_lineno), None)
         own = held[-1] if held else own
         if own is not None:
@@ -146,7 +146,7 @@ class CallEditor:
 
     def _without_variable(self, name: str) -> str:
         call = self.call
-        held = [node for one, _, node in set_variables(ast.parse(self.text)) if one == name]
+        held = [node for one, _, node in set_variables(ast.walk(ast.parse(self.text))) if one == name]
         if not held:
             return ""
         if len(held) > 1:
@@ -159,7 +159,7 @@ class CallEditor:
 
     def _keep(self, text: str, values: Mapping[str, object], environment: Mapping[str, str]) -> str:
         """Keep a text if it reads as what is wanted; why it does not, or an empty text."""
-        before, after = read_calls(self.text), read_calls(text)
+        before, after = [*read_calls(self.text)], [*read_calls(text)]
         if len(before) != len(after) or _rest(self.text) != _rest(text):
             return ELSEWHERE
         for number, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -202,7 +202,7 @@ def _rest(text: str) -> str:
     calls = [node for call in read_calls(text) for node in (call.node, call.holder) if node is not None]
     edited = {(node.lineno, node.col_offset) for node in calls}
     tree = ast.parse(text)
-    variables = [node for _, _, node in set_variables(tree)]
+    variables = [node for _, _, node in set_variables(ast.walk(tree))]
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (node.lineno, node.col_offset) in edited:
             node.args, node.keywords = [], []
