@@ -36,6 +36,9 @@ QUESTIONS = frozenset(
         "diagnose",
         "explain",
         "kb list",
+        "kb stats",
+        "kb diff",
+        "kb effects",
     }
 )
 """Commands that only read: asked of the shipped workspace, they are run in this process, which has it open."""
