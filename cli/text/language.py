@@ -149,16 +149,14 @@ def templates() -> Mapping[str, str]:
 
 
 @cache
-def _patterns() -> list[tuple[re.Pattern[str], str, set[str]]]:
-    """The templates with places, those with most fixed letters first."""
-    with_places = [(english, chinese) for english, chinese in templates().items() if _PLACE.search(english)]
-    with_places.sort(key=lambda pair: -len(_PLACE.sub("", pair[0])))
-    return [
-        (_pattern(english), chinese, {"quoted", "source", *_QUOTED.findall(english)})
-        for english, chinese in with_places
-    ]
+def _with_places() -> list[tuple[str, str, str]]:
+    """The templates with places, those with most fixed letters first, each behind its longest fixed part."""
+    pairs = [(english, chinese) for english, chinese in templates().items() if _PLACE.search(english)]
+    pairs.sort(key=lambda pair: -len(_PLACE.sub("", pair[0])))
+    return [(max(_PLACE.split(english)[::2], key=len), english, chinese) for english, chinese in pairs]
 
 
+@cache
 def _pattern(english: str) -> re.Pattern[str]:
     parts = _PLACE.split(english)  # fixed, name, fixed, name, ...
     pieces = [
@@ -213,8 +211,9 @@ def _in_chinese(text: str) -> str:
 
 
 def _by_template(text: str) -> str | None:
-    for pattern, chinese, verbatim in _patterns():
-        if (match := pattern.fullmatch(text)) is not None:
+    for fixed, english, chinese in _with_places():
+        if fixed in text and (match := _pattern(english).fullmatch(text)) is not None:
+            verbatim = {"quoted", "source", *_QUOTED.findall(english)}
             held = match.groupdict().items()
             return chinese.format(**{at: what if at in verbatim else localised(what) for at, what in held})
     return None
