@@ -50,13 +50,24 @@ def show_finding(place: int, item: SettingFinding) -> None:
 
 def show_briefly(findings: Sequence[SettingFinding], *, of_measured: bool = False) -> None:
     """Print the findings on the running or the measured launch, beside a plan."""
-    matter = [item for item in findings if item.level is not FindingLevel.NOTE and not item.stops]
+    from recommender.ranking.change import LEAST_LOG_GAIN
+
+    matter = [
+        item
+        for item in findings
+        if not item.stops
+        and (
+            item.level is not FindingLevel.NOTE
+            or (item.priced is not None and item.priced.most >= LEAST_LOG_GAIN)
+        )
+    ]
     if not matter:
         return
     say("What the measured start sets costs you:" if of_measured else "What runs now costs you:")
     for item in matter[:_MOST]:
         cure = _remedy(item).replace(" --", " ")  # as the titles of changes name a flag
-        say(f"  {cure}{_where(item)}: {'; '.join(filter(None, (_in(item.says), _factor(item))))}")
+        right = f"right {_in(item.right)}" if item.level is FindingLevel.NOTE and item.right else ""
+        say(f"  {cure}{_where(item)}: {'; '.join(filter(None, (_in(item.says), _factor(item), right)))}")
     if len(matter) > _MOST:
         say(f"  {len(matter) - _MOST} more: tunegraph check")
 

@@ -20,6 +20,11 @@ from recommender.cost_model.machine import TOLD_FACTS
 from recommender.cost_model.question import BELOW_ENGINES
 
 ALIKE = 0.8  # likeness (difflib's ratio) from which an unknown name is taken for a misspelling; a choice
+_TOLD_BY = {
+    **{name: name for name in ("phase", "model", "hardware", "count", "objective", "software")},
+    **dict.fromkeys(("framework", "engine", "program"), "software"),
+}
+"""Facts of a question that no trait states, and the option that does."""
 _LENGTHS = frozenset(SIZE_KINDS["lengths"])
 _OTHERS = frozenset(
     {"architecture", "block_shape", "trained_by", *TOLD_FACTS}
@@ -33,6 +38,9 @@ def refuse_misspelt(problem: Problem) -> None:
         InputError: There are some, all of them named.
     """
     work = problem.workload
+    misplaced = [f"trait: {name} is told by --{_TOLD_BY[name]}" for name in work.traits if name in _TOLD_BY]
+    if misplaced:
+        raise InputError("; ".join(misplaced))
     unread = [*_unread("size", work.shape, SIZES.values()), *_unread("trait", work.traits, ())]
     misspelt = [text for text in unread if "did you mean" in text]
     if misspelt and work.model and work.kind in {WorkloadKind.SERVING, WorkloadKind.TRAINING}:

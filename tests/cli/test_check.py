@@ -340,3 +340,17 @@ def test_a_training_whose_states_are_beyond_a_device_is_told(
             assert "remove" not in run(*asked, path, "--hardware", "a100-40gb").out
         said = " ".join(run("estimate", "--from-command", path, "--hardware", "a100-40gb").err.split())
         assert "not in your launch, but in the start that recommend gives: zero_stage=2" in said
+
+
+def test_a_plan_says_what_a_setting_costs_that_only_the_memory_justifies(run: Any, written: Any) -> None:
+    path = written(
+        "torchrun --nproc_per_node 8 --nnodes 4 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --bf16 "
+        "--ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention --num-query-groups 8 "
+        "--swiglu --seq-length 4096 --num-experts 8 --moe-router-topk 2 --micro-batch-size 1 "
+        "--global-batch-size 256 --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4 "
+        "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1\n"
+    )
+    ran = run("recommend", "--from-command", path, "--hardware", "h100-sxm")
+    findings = " ".join(ran.out.partition("What runs now costs you:")[2].split())
+    assert "remove recompute-granularity, recompute-method, recompute-num-layers" in findings
+    assert "modelled; right where the activations do not fit" in findings

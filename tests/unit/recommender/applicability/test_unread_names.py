@@ -99,3 +99,8 @@ def test_lengths_are_sizes_however_a_question_states_them() -> None:
 
 def test_sizes_that_launches_state_are_no_misspelling() -> None:
     refuse_misspelt(asked(shape={"kv_lora_rank": 512, "dense_layers": 1}))  # like lora_rank, device_layers
+
+
+def test_what_an_option_tells_is_no_trait() -> None:
+    with pytest.raises(InputError, match="framework is told by --software; trait: phase is told by --phase"):
+        refuse_misspelt(asked(traits={"phase": "training", "framework": "tei"}))
