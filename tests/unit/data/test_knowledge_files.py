@@ -8,6 +8,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,10 @@ def nouns_of(folder: str) -> list[Noun]:
     return [noun for name in data.files(folder, ".yaml") for noun in read_knowledge(data.text(name), name)]
 
 
+@cache
 def sources_of(name: str) -> dict[str, dict[str, Any]]:
-    tree: dict[str, dict[str, dict[str, Any]]] = yaml.safe_load(data.text(f"knowledge/{name}.yaml"))
+    text = data.text(f"knowledge/{name}.yaml")
+    tree: dict[str, dict[str, dict[str, Any]]] = yaml.load(text, Loader=yaml.CSafeLoader)
     return tree["sources"]
 
 
