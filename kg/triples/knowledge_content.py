@@ -6,6 +6,7 @@ sources. It holds no evidence.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kg.triples.graph import GraphStore
 
 _STATEMENT = f"{NAMESPACE}statement/"
+_HELD = dict.fromkeys(term for term in KNOWLEDGE if term != TG.SOURCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +49,29 @@ def knowledge_content(graph: GraphStore) -> set[Triple]:
     """Return the triples of a graph that a version holds."""
     content = {
         triple
-        for term in KNOWLEDGE
-        if term != TG.SOURCE
+        for term in _HELD
         for node in nodes.subjects(graph, RDF_TYPE, term)
         for triple in description(graph, node)
     }
     sources = (node for node in nodes.subjects(graph, TG.TRUST) if "/source/" in node.value)
     return content.union(*(graph.triples(node, TG.TRUST) for node in sources))
+
+
+def knowledge_among(triples: Iterable[Triple]) -> set[Triple]:
+    """Return those of some triples that a version holds, as :func:`knowledge_content` does of a graph."""
+    said: defaultdict[object, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        said[triple.subject].append(triple)
+    content: set[Triple] = set()
+    for about in list(said.values()):
+        if any(triple.predicate == RDF_TYPE and triple.object in _HELD for triple in about):
+            content.update(about)
+            for triple in about:
+                if isinstance(triple.object, NamedNode) and triple.object.value.startswith(_STATEMENT):
+                    content.update(said.get(triple.object, ()))
+        elif "/source/" in str(about[0].subject):
+            content.update(triple for triple in about if triple.predicate == TG.TRUST)
+    return content
 
 
 def lines(content: Iterable[Triple]) -> list[str]:

@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Self, cast
 
@@ -13,6 +14,7 @@ from kg.errors import InputError, WorkspaceError
 from kg.triples.graph import Subject, Term, Triple, bind, replacement
 
 _DEFAULT = DefaultGraph()
+_TRIPLE = attrgetter("triple")
 _INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 
 MEND = "make room on the disk if it is full; else tunegraph doctor --repair"
@@ -102,9 +104,8 @@ class OxigraphStore:
         """
         number = _integer(object)
         with self._explained():
-            for quad in self._store.quads_for_pattern(subject, predicate, object, _DEFAULT):
-                if number is None or _integer(quad.object) == number:
-                    yield quad.triple
+            found = map(_TRIPLE, self._store.quads_for_pattern(subject, predicate, object, _DEFAULT))
+            yield from found if number is None else (one for one in found if _integer(one.object) == number)
 
     def __len__(self) -> int:
         return len(self._store)

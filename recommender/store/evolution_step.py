@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.knowledge_content import knowledge_content, trusts, without_trust
+from kg.triples.knowledge_content import (
+    knowledge_among,
+    knowledge_content,
+    trusts,
+    without_trust,
+)
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import description, table_of, to_triples
 from recommender.evolution import components
@@ -83,7 +88,7 @@ def take_step(writer: Writer, now: datetime, *, name: str = "", most: int = 10) 
     def prepare(batch: int, gone: Sequence[Triple], come: Sequence[Triple]) -> versions.Version:
         if first is not None:
             versions.save(layout, replace(first, since=batch), current, before)
-        knowledge, _ = _revised(current, gone, come)
+        knowledge = _revised(current, gone, come)
         complete = replace(version, batch=batch, since=batch)
         versions.save(layout, complete, knowledge, after)
         keep_learned(layout, batch, after)
@@ -113,8 +118,9 @@ def revert(writer: Writer, now: datetime, name: str) -> versions.Version:
     removed, added = without_trust(current - then), without_trust(then - current)
 
     def prepare(batch: int, gone: Sequence[Triple], come: Sequence[Triple]) -> versions.Version:
-        knowledge, tree = _revised(current, gone, come)
-        version = _version(new, [f"went back to {name}"], now, batch, tree)
+        knowledge, draft = _revised(current, gone, come), OxigraphStore()
+        draft.extend(knowledge)
+        version = _version(new, [f"went back to {name}"], now, batch, HardwareTree(draft))
         versions.save(layout, version, knowledge, learned)
         keep_learned(layout, batch, learned)
         return version
@@ -122,14 +128,9 @@ def revert(writer: Writer, now: datetime, name: str) -> versions.Version:
     return writer.revise(removed, added, changed, mark=f"version/{new}", prepare=prepare)
 
 
-def _revised(
-    current: Iterable[Triple], gone: Iterable[Triple], come: Iterable[Triple]
-) -> tuple[set[Triple], HardwareTree]:
-    """Return the knowledge as it will be after a revision, and its hardware."""
-    draft = OxigraphStore()
-    draft.extend(current)
-    draft.replace(gone, come)
-    return knowledge_content(draft), HardwareTree(draft)
+def _revised(current: set[Triple], gone: Iterable[Triple], come: Iterable[Triple]) -> set[Triple]:
+    """Return the knowledge as it will be after a revision."""
+    return knowledge_among(current.difference(gone).union(come))
 
 
 def _version(
