@@ -146,13 +146,20 @@ class GainContexts:
         self._graph = graph
         self._families = families_of_models(graph)
         self._sizes: dict[str, dict[str, float]] = {}
+        self._contexts: dict[tuple[str, str, Settings, Settings], Context] = {}
 
     def effect(self, gain: RowGain) -> Effect:
         """Return the effect that a gain is of, with nothing in it, whatever its source's trust."""
         return Effect(context=self.of(gain), strategy=gain.strategy, metric=gain.metric, kind=gain.kind)
 
     def of(self, gain: RowGain) -> Context:
-        """Return the context of a gain."""
+        """Return the context of a gain; gains of one problem share it."""
+        key = gain.problem, gain.bottleneck, gain.against, gain.facts
+        if key not in self._contexts:
+            self._contexts[key] = self._context(gain)
+        return self._contexts[key]
+
+    def _context(self, gain: RowGain) -> Context:
         if gain.problem not in self._sizes:
             problem = from_graph(self._graph, Problem, gain.problem)
             self._sizes[gain.problem] = sizes_of_shape(problem.workload.shape)

@@ -79,7 +79,7 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
 
 def degrees_of(settings: Mapping[str, Value], program: str = "") -> dict[str, int]:
     """The degrees of parallelism that settings state, by fact, counted one way."""
-    facts = statement(settings, program).facts
+    facts = statement(settings, program).facts if settings else {}
     return {name: size for name in DEGREES if (size := positive(facts.get(name))) is not None}
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.effects import UNATS_PER_NAT, Context, Effect
 from kg.nouns.entities import Kind, Source, Trust
-from kg.rows.gains import GainContexts, gains_with_sources
+from kg.rows.gains import GainContexts
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, Components, ObservedEffect, posterior
 from recommender.ranking.changes.prior import PUBLICATION_SHRINKAGE, Prior, evenly_spread
@@ -23,7 +23,7 @@ from recommender.ranking.changes.prior import PUBLICATION_SHRINKAGE, Prior, even
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kg.rows.trials import TrialStore
+    from kg.rows.gains import RowGain
     from kg.triples.graph import GraphStore
     from kg.triples.hardware_tree import HardwareTree
 
@@ -81,12 +81,12 @@ class DistrustedSource:
     z2: float
 
 
-def source_gains(graph: GraphStore, trials: TrialStore) -> list[SourcedGain]:
-    """Return every gain of every source in the rows."""
+def source_gains(graph: GraphStore, told: Iterable[tuple[str, RowGain]]) -> list[SourcedGain]:
+    """Return gains with their contexts and trust, of those that sources told."""
     contexts = GainContexts(graph)
     trusts = {source.id: source.trust for source in all_of(graph, Source)}
     gains = []
-    for source, gain in gains_with_sources(trials):
+    for source, gain in told:
         shrinkage = PUBLICATION_SHRINKAGE if gain.kind is Kind.PUBLISHED else 1.0
         trust = min(trusts.get(source, Trust.MEDIUM).weight, 1.0) * KIND_TRUST.get(gain.kind, 0.0)
         if trust <= 0:

@@ -16,7 +16,7 @@ from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Hardware, Problem, Source, Trust
 from kg.nouns.gain import factor_text
 from kg.nouns.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Level, Strategy
-from kg.rows.gains import problems_with_strategies
+from kg.rows.gains import gains_with_sources, problems_with_strategies
 from kg.terms.phases import STEP_PHASE
 from kg.triples.finders import families_of_models, outcomes_of
 from kg.triples.hardware_tree import Distance
@@ -136,7 +136,8 @@ def evolve(
         most: New hypotheses at most.
     """
     log: list[str] = []
-    now = fit_components(all_of(graph, Effect), tree)
+    effects = list(all_of(graph, Effect))
+    now = fit_components(effects, tree)
     if now != components:
         log.append(
             f"gains differ by hardware {now.hardware:.0%}, by model family {now.family:.0%},"
@@ -144,8 +145,9 @@ def evolve(
             f" {components.own:.0%})"
         )
     sources = {source.id: source for source in all_of(graph, Source)}
+    told = list(gains_with_sources(trials))
     bad = distrusted_sources(
-        source_gains(graph, trials), tree, {key: item.trust for key, item in sources.items()}, now
+        source_gains(graph, told), tree, {key: item.trust for key, item in sources.items()}, now
     )
     log += [_distrust(item, sources[item.source]) for item in bad]
     changed: dict[str, Strategy] = {}
@@ -156,13 +158,13 @@ def evolve(
         before = changed.get(strategy.id, strategy)
         changed[strategy.id] = replace(before, conflicts_with=strategy.conflicts_with)
         log.append(f"{strategy.label} excludes {_targets(strategy)}, as tests found")
-    log += _drifts(graph)
-    ranker = StrategyRanker(graph, tree, now, trials)
+    log += _drifts(effects)
+    ranker = StrategyRanker(graph, tree, now, trials, told)
     places = _places(graph, trials, tree)
     new = _new_devices(tree, known_hardware)
     fresh = [place for device in new for place in _nearest(device, places, tree)]
     for place in fresh:
-        ranked, _ = ranker.rank(place.problem)
+        ranked, _ = ranker.rank(place.problem, traced=False)
         best = "; ".join(f"{item.strategy.label} {factor_text(item.gain)}" for item in ranked[:SHOWN])
         log.append(
             f"{place.problem.hardware.name} is new: for {place.family or 'any model'} {best or 'nothing'}"
@@ -256,7 +258,7 @@ def _hypotheses(
     dropped: Counter[str] = Counter()
     for place in places:
         problem = place.problem
-        ranked, _ = ranker.rank(problem)
+        ranked, _ = ranker.rank(problem, traced=False)
         names = list(problem.bottlenecks)
         setting = ProposalSetting(
             context=Context(
@@ -296,9 +298,9 @@ def _chosen(hypotheses: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
     return kept
 
 
-def _drifts(graph: GraphStore) -> list[str]:
+def _drifts(effects: Iterable[Effect]) -> list[str]:
     lines = []
-    for effect in all_of(graph, Effect):
+    for effect in effects:
         state = effect_state(effect)
         if state is not None and state.drift:
             lines.append(f"{effect.strategy} on {effect.context.hardware}, {effect.metric}: {state.drift}")

@@ -26,16 +26,20 @@ from recommender.ranking.changes.robust import weighted_median
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kg.rows.gains import RowGain
     from kg.rows.trials import TrialStore
     from kg.triples.graph import GraphStore
 
 
-def balanced_effects(graph: GraphStore, trials: TrialStore | None) -> list[Effect]:
+def balanced_effects(
+    graph: GraphStore, trials: TrialStore | None, gains: Sequence[tuple[str, RowGain]] | None = None
+) -> list[Effect]:
     """Return every effect of a graph, those of several sources with one vote for each source.
 
     Args:
         graph: The graph.
         trials: Tell which source reported which gain; None leaves the effects as they are.
+        gains: What the sources told, where that has been read; else it is read if need be.
     """
     effects = list(all_of(graph, Effect))
     if trials is None:
@@ -46,7 +50,7 @@ def balanced_effects(graph: GraphStore, trials: TrialStore | None) -> list[Effec
     shared = [group for group in places.values() if _is_shared(graph, group)]
     if not shared:
         return effects
-    told = _told(graph, trials, [effect for group in shared for effect in group])
+    told = _told(graph, trials, gains, [effect for group in shared for effect in group])
     moved = {effect.about: effect for group in shared for effect in balanced(group, told)}
     return [moved.get(effect.about, effect) for effect in effects]
 
@@ -102,7 +106,10 @@ def _with_mean(effect: Effect, mean: float) -> Effect:
 
 
 def _told(
-    graph: GraphStore, trials: TrialStore, shared: Iterable[Effect]
+    graph: GraphStore,
+    trials: TrialStore,
+    gains: Iterable[tuple[str, RowGain]] | None,
+    shared: Iterable[Effect],
 ) -> dict[tuple[object, ...], dict[str, tuple[int, int]]]:
     """Number and sum of the gains of each source in each of some effects."""
     contexts = GainContexts(graph)
@@ -112,7 +119,7 @@ def _told(
     }}  # fmt: skip
     counts: defaultdict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
     totals: defaultdict[tuple[object, ...], Counter[str]] = defaultdict(Counter)
-    for source, gain in gains_with_sources(trials):
+    for source, gain in gains_with_sources(trials) if gains is None else gains:
         if source not in trusts:
             continue
         identity = (contexts.of(gain), gain.strategy, gain.metric, gain.kind, trusts[source])

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Configuration, Problem, Source
     from kg.nouns.gain import Gain
+    from kg.rows.gains import RowGain
     from kg.rows.trials import TrialStore
     from kg.terms.conditions import FactValue
     from kg.triples.graph import GraphStore
@@ -69,6 +70,7 @@ class StrategyRanker:
         tree: Its hardware.
         components: How the variance of gains between contexts divides.
         trials: Tell which source reported which gain, so that each has one vote; None to leave that out.
+        gains: What the sources told, where that has been read already.
     """
 
     def __init__(
@@ -77,11 +79,13 @@ class StrategyRanker:
         tree: HardwareTree,
         components: Components = EQUAL,
         trials: TrialStore | None = None,
+        gains: Sequence[tuple[str, RowGain]] | None = None,
     ) -> None:
         self.graph = graph
         self._tree = tree
         self._components = components
         self._trials = trials
+        self._gains = gains
         self._strategies = StrategyFinder(graph)
         self._models = ModelFinder(graph)
         self._sources_of: dict[tuple[object, ...], tuple[Source, ...]] = {}
@@ -96,13 +100,15 @@ class StrategyRanker:
 
     @cached_property
     def _effects(self) -> list[Effect]:
-        return balanced_effects(self.graph, self._trials)
+        return balanced_effects(self.graph, self._trials, self._gains)
 
     @cached_property
     def _failures(self) -> TreatmentFailures:
         return TreatmentFailures(self.graph)
 
-    def rank(self, problem: Problem, *, beyond: bool = False) -> tuple[list[RankedStrategy], list[Refusal]]:
+    def rank(
+        self, problem: Problem, *, beyond: bool = False, traced: bool = True
+    ) -> tuple[list[RankedStrategy], list[Refusal]]:
         """Rank all strategies that fit, best first; list those that a rule refuses.
 
         What is only claimed, without an effect that tells of the question, is neither. Bottlenecks that were
@@ -111,10 +117,11 @@ class StrategyRanker:
         Args:
             problem: The question.
             beyond: Also what is for none of the observed bottlenecks.
+            traced: With the source that moves each gain most, which takes a posterior for each source.
         """
         path = self._tree.path(problem.hardware.name)
         fitting = self._fitting(problem, path)
-        return self._ranked(problem, fitting, beyond=beyond)
+        return self._ranked(problem, fitting, beyond=beyond, traced=traced)
 
     def elsewhere(self, problem: Problem) -> list[RankedStrategy]:
         """Rank the strategies that would fit if they were not for other hardware only."""
@@ -125,14 +132,14 @@ class StrategyRanker:
             for identifier, scope in self._fitting(problem, tuple(every)).items()
             if identifier not in here
         }
-        return self._ranked(problem, others)[0]
+        return self._ranked(problem, others, traced=False)[0]
 
     def _fitting(self, problem: Problem, path: tuple[str, ...]) -> dict[str, Scope]:
         model = self._models.of(problem)
         return self._scopes.fitting(problem, kinds_of(model), path)
 
     def _ranked(
-        self, problem: Problem, scopes: dict[str, Scope], *, beyond: bool = False
+        self, problem: Problem, scopes: dict[str, Scope], *, beyond: bool = False, traced: bool = True
     ) -> tuple[list[RankedStrategy], list[Refusal]]:
         family = self._family(problem.workload.model)
         observed = ObservedBottlenecks(self.graph, problem)
@@ -167,7 +174,7 @@ class StrategyRanker:
                 continue
             if observed and not match.bottleneck and not beyond:
                 continue
-            weighed = self._weigh(strategy, problem, family, match, seen, prior, facts)
+            weighed = self._weigh(strategy, problem, family, match, seen, prior, facts, traced=traced)
             ranked.append(replace(weighed, provided=applies.because))
         ranked.sort(
             key=lambda item: (
@@ -246,6 +253,8 @@ class StrategyRanker:
         found: Sequence[tuple[SeenEffect, ObservedEffect]],
         prior: Prior,
         facts: Mapping[str, FactValue],
+        *,
+        traced: bool,
     ) -> RankedStrategy:
         seen, evidence = [one for one, _ in found], [one for _, one in found]
         gain = influence = None
@@ -277,7 +286,7 @@ class StrategyRanker:
             for weight, item in zip(weights, seen, strict=True):
                 for source in item.sources:
                     heard[source.id] += abs(weight)
-            loudest = sorted(heard, key=lambda name: -heard[name])[:MOST_HEARD]
+            loudest = sorted(heard, key=lambda name: -heard[name])[: MOST_HEARD if traced else 0]
             influence = most_influential(gain, {name: sources[name] for name in loudest}, without)
             seen = [replace(item, weight=weight) for item, weight in zip(seen, weights, strict=True)]
         seen.sort(key=lambda item: (-abs(item.weight), -item.trust, item.effect.context.hardware))

@@ -13,6 +13,7 @@ from kg.triples.iris import literal, source_iri
 from kg.triples.knowledge_content import (
     Difference,
     differences,
+    knowledge_among,
     knowledge_content,
     lines,
     read_lines,
@@ -41,7 +42,7 @@ def test_a_version_holds_knowledge_and_trust_but_no_evidence() -> None:
     store = store_of(STRATEGY)
     knowledge = knowledge_content(store)
     store.extend([*problem_triples(problem, 1, [SOURCE]), DISTRUST])
-    assert knowledge_content(store) == knowledge | {DISTRUST}
+    assert knowledge_content(store) == knowledge | {DISTRUST} == knowledge_among(store.triples())
     assert trusts(knowledge_content(store)) == {SOURCE.id: Trust.LOW}
     assert without_trust([DISTRUST]) == []
 
