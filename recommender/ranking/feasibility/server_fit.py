@@ -18,7 +18,7 @@ from kg.errors import InputError, MissingFactError, UnknownEntityError
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.dialects import positive, spell, statement
 from kg.terms.setting_registry import registry
-from recommender.cost_model.layout_domain import SHARING, fullest
+from recommender.cost_model.layout_domain import BY_LAYERS, SHARING, fullest
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
 
 if TYPE_CHECKING:
@@ -146,6 +146,10 @@ def server_fit(
     length = length if is_stretched or not most else min(length, most)  # beyond it is another refusal
     if not_modelled(question.model) or not length or "dp_attention" in stated:
         return None
+    modes = {str(value) for name, value in current.items() if _plain(name) in {"split_mode", "sm"}}
+    if program in BY_LAYERS and "none" not in modes:
+        shared = min(question.machine.count, question.model.layers)
+        question = replace(question, settings={DEGREES["pp"]: shared, **question.settings})
     try:
         adapters = slot_bytes(question.model, current, program)
         return _judged(question, stated, program, max(tokens, 1.0), length, adapters)

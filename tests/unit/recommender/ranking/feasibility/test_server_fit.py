@@ -155,6 +155,26 @@ def test_llama_cpp_is_told_how_many_layers_fit() -> None:
         assert (fit is None) == starts
 
 
+@pytest.mark.parametrize(
+    ("count", "more", "starts"),
+    [
+        (1, {}, False),
+        (2, {}, True),
+        (8, {}, True),
+        (8, {"--split-mode": "none"}, False),
+        (8, {"-sm": "row"}, True),
+    ],
+)
+def test_llama_cpp_shares_its_layers_out_over_all_devices_unless_told(
+    count: int, more: dict[str, str], starts: bool
+) -> None:
+    question = Question(
+        model=model("qwen3-32b"), machine=machine_of("ascend-910b3", count), phase="serving",
+        engine="llama.cpp", settings={"precision": "bf16", "device_layers": 99},
+    )  # fmt: skip
+    assert (server_fit(question, {"-c": 8192, "-ngl": 99, **more}, "llama.cpp") is None) is starts
+
+
 @pytest.mark.parametrize(("share", "is_high"), [(0.83, False), (0.9, False), (0.95, True), (0.98, True)])
 def test_a_share_leaves_room_for_graphs_and_activations(share: float, is_high: bool) -> None:
     held = machine_of("h100-sxm", 1).device.memory_bytes
