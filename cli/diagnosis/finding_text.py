@@ -50,17 +50,7 @@ def show_finding(place: int, item: SettingFinding) -> None:
 
 def show_briefly(findings: Sequence[SettingFinding], *, of_measured: bool = False) -> None:
     """Print the findings on the running or the measured launch, beside a plan."""
-    from recommender.ranking.change import LEAST_LOG_GAIN
-
-    matter = [
-        item
-        for item in findings
-        if not item.stops
-        and (
-            item.level is not FindingLevel.NOTE
-            or (item.priced is not None and item.priced.most >= LEAST_LOG_GAIN)
-        )
-    ]
+    matter = [item for item in findings if item.matters and not item.stops]
     if not matter:
         return
     say("What the measured start sets costs you:" if of_measured else "What runs now costs you:")

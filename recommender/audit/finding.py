@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.terms.meanings import divides
+from recommender.ranking.change import LEAST_LOG_GAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,6 +152,12 @@ class SettingFinding:
         if any(divides(key) for key, _ in self.rewrites):  # for the user to say, where it starts at all
             return is_refused and self.level is FindingLevel.ERROR
         return is_refused or self.is_below_told
+
+    @property
+    def matters(self) -> bool:
+        """True if it is more than a note, or has a price by which the change is worth testing."""
+        is_dear = self.priced is not None and self.priced.most >= LEAST_LOG_GAIN
+        return self.level is not FindingLevel.NOTE or is_dear
 
     @property
     def order(self) -> tuple[int, bool, float, int, int]:

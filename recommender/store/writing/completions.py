@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal
-
 from kg.atomic_files import write_text
 from kg.nouns.knowledge import Level
 from kg.terms.metrics import METRICS
@@ -55,9 +53,9 @@ def _entries(graph: GraphStore, trials: TrialStore) -> Iterator[tuple[str, ...]]
         if getattr(triple.object, "value", "") == Level.SERVER.value
     }
     chinese = {
-        triple.subject: (triple.object.value,)
+        triple.subject: (str(getattr(triple.object, "value", "")),)
         for triple in graph.triples(None, Shared.PREF_LABEL)
-        if isinstance(triple.object, Literal) and triple.object.language == "zh"
+        if getattr(triple.object, "language", "") == "zh"
     }
     for kind, term in _CLASSES.items():
         for node in nodes.subjects(graph, RDF_TYPE, term):
