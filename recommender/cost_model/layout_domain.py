@@ -145,6 +145,9 @@ class LayoutDomain:
         if self.question.phase == "training":
             return fitting
         spread = {fitting[-1]} | ({span} if engine in UNEVEN and span <= experts else set())
+        if engine in SHARING and replicas > 1 and "data_parallel" not in self.degrees:
+            near = int(self.question.machine.network.per_node)  # servers of their own, each with all experts
+            spread.add(max(d for d in fitting if d <= near))
         shared = engine in SHARING and replicas > 1 and self.degrees.get("expert_parallel") != 1
         return sorted(spread if shared else {1, *spread})
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from recommender.ranking.deployments.engines import Engine
+from recommender.ranking.starts.flags.layout_flags import of_one_server
 
 if TYPE_CHECKING:
     from recommender.answers.answer import Answer
@@ -21,12 +22,13 @@ def engine_of(answer: Answer, role: str = "", instances: int = 1) -> Engine:
     plan = answer.plan
     if plan is None or not plan.fits or plan.start.layout is None:
         raise InputError("no files follow from this answer: it is no plan for a model that fits")
+    one, copies = of_one_server(plan.start.layout, plan.start.framework)
     return Engine(
         start=plan.start,
-        devices=plan.start.layout.devices,
-        servers=int(str(plan.understood.get("nodes", 1))),
+        devices=one.devices,
+        servers=max(int(str(plan.understood.get("nodes", 1))) // copies, 1),
         role=role,
-        instances=instances,
+        instances=instances * copies,
     )
 
 

@@ -24,7 +24,13 @@ from recommender.ranking.starts.assumed import OF_ADAPTERS, assumed_settings, on
 from recommender.ranking.starts.current_settings import in_place_of, with_current
 from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
-from recommender.ranking.starts.flags.layout_flags import FIELDED, VLLM, layout_settings, spelt_settings
+from recommender.ranking.starts.flags.layout_flags import (
+    FIELDED,
+    VLLM,
+    layout_settings,
+    of_one_server,
+    spelt_settings,
+)
 from recommender.ranking.starts.flags.server_flags import (
     pooling_settings,
     role_settings,
@@ -81,7 +87,7 @@ def write_start(
     settings: list[PlanSetting] = []
     if layout is not None:
         settings += layout_settings(
-            layout,
+            layout if situation.is_training else of_one_server(layout, framework.id)[0],
             framework.id,
             experts=bool(situation.model.is_mixture),
             layers=situation.number("layers"),

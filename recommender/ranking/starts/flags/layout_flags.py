@@ -1,12 +1,13 @@
 """A layout in the words of each framework."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Value
 from kg.terms.dialects import DEGREES, spell
-from kg.terms.meanings import settings_of, stated_anyway
-from recommender.cost_model.layout_domain import WHOLE
+from kg.terms.meanings import programs, settings_of, stated_anyway
+from recommender.cost_model.layout_domain import SHARING, WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 
 VLLM = frozenset({"vllm", "vllm-ascend"})
@@ -64,6 +65,24 @@ def layout_settings(
     return made + (
         spelt_settings({"last_stage": each - idle}, framework, release, origin, source) if each > idle else []
     )
+
+
+def of_one_server(layout: ParallelLayout, framework: str) -> tuple[ParallelLayout, int]:
+    """The layout of one of the servers that a layout of a service is launched as, and their number.
+
+    A program without a size for replicas has a server for each. The replicas of one server of vLLM share its
+    experts (``--enable-expert-parallel``): those that share none are servers of their own.
+    """
+    if layout.dp_attention:
+        return layout, 1
+    facts = {item.fact for item in settings_of(framework)} if framework in programs() else {"dp"}
+    if "dp" not in facts:
+        return replace(layout, dp=1), layout.dp
+    groups, rest = divmod(layout.tp * layout.dp * layout.cp, layout.ep)
+    inside = layout.ep // (layout.tp * layout.cp)
+    if framework not in SHARING or layout.ep == 1 or rest or not inside or layout.dp % inside:
+        return layout, 1
+    return replace(layout, dp=inside), groups
 
 
 def spelt_settings(

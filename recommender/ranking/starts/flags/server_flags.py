@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
-from kg.terms.meanings import programs, settings_of, table
+from kg.terms.meanings import table
 from kg.terms.purposes import plain_key
 from recommender.ranking.paste import OF_DIFFUSION
 from recommender.ranking.plan_setting import Origin, settings_by_key
-from recommender.ranking.starts.flags.layout_flags import VLLM, spelt_settings
+from recommender.ranking.starts.flags.layout_flags import VLLM, of_one_server, spelt_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,6 +58,11 @@ _TOLD_OF_SERVERS = {
 """Instructions by which servers of a program find each other, where no setting of it can say so."""
 
 
+def servers_of_one(situation: StartSituation, copies: int) -> int:
+    """Machines that one of several servers of a service runs on."""
+    return max(int(situation.number("nodes") or 1) // copies, 1)
+
+
 def server_settings(
     situation: StartSituation, layout: ParallelLayout, framework: str, *, transfers: bool
 ) -> list[PlanSetting]:
@@ -69,7 +74,8 @@ def server_settings(
         framework: Id of the framework.
         transfers: Whether the start has a connector that moves caches between roles.
     """
-    servers = int(situation.number("nodes") or 1)
+    layout, copies = of_one_server(layout, framework)
+    servers = servers_of_one(situation, copies)
     told: dict[str, Value] = {}
     found: dict[str, Value] = {}
     if framework in VLLM:
@@ -163,7 +169,9 @@ def server_lines(
     situation: StartSituation, layout: ParallelLayout, framework: str, *, transfers: bool
 ) -> list[str]:
     """The differing settings of each server or role, one line each."""
-    servers, lines = int(situation.number("nodes") or 1), []
+    lines: list[str] = []
+    one, copies = (layout, 1) if situation.is_training else of_one_server(layout, framework)
+    servers = servers_of_one(situation, copies)
     now = statement(situation.current or {}, framework).facts
     if layout.ep > 1 and "dp_attention" in now and "ep" not in now:
         lines.append(
@@ -171,16 +179,15 @@ def server_lines(
         )
     if framework in PYTORCH and situation.is_training and layout.devices > 1:
         lines.append(_torchrun(layout.devices // servers, servers))
-    if framework in VLLM and servers > 1 and layout.dp % servers == 0:
-        local = layout.dp // servers
+    if framework in VLLM and servers > 1 and one.dp % servers == 0:
+        local = one.dp // servers
         lines.append(
             f"server k of {servers}, from 0: the same with --data-parallel-start-rank {local} * k,"
             " and --headless on all but the first"
         )
-    facts = {item.fact for item in settings_of(framework)} if framework in programs() else {"dp"}
-    if layout.dp > 1 and not layout.dp_attention and "dp" not in facts and not situation.is_training:
-        each = "a device" if layout.devices == layout.dp else f"{layout.devices // layout.dp} devices"
-        lines.append(f"{layout.dp} of these servers behind one balancer, each with {each} of its own")
+    if copies > 1:
+        each = "a device" if one.devices == 1 else f"{one.devices} devices"
+        lines.append(f"{copies} of these servers behind one balancer, each with {each} of its own")
     if servers > 1 and framework in _TOLD_OF_SERVERS:
         lines.append(_TOLD_OF_SERVERS[framework])
     if framework in VLLM and situation.phase in TRANSFER_PORTS and transfers:

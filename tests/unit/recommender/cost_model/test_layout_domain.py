@@ -119,3 +119,18 @@ def test_a_server_that_shares_out_layers_has_stages_and_copies_alone() -> None:
     found = [*domain("qwen3-30b-a3b", 6, engine="llama.cpp").layouts()]
     assert {(one.tp, one.ep) for one in found} == {(1, 1)}
     assert {one.pp for one in found} == {1, 2, 3, 6}
+
+
+@pytest.mark.parametrize(
+    ("engine", "told", "spread"),
+    [
+        ("vllm", {}, {8, 16}),  # over all, or inside servers of eight that are launched alone
+        ("vllm", {"data_parallel": 16}, {16}),
+        ("sglang", {}, {1, 16}),
+    ],
+)
+def test_replicas_of_vllm_share_experts_inside_a_server_or_over_all(
+    engine: str, told: dict[str, int], spread: set[int]
+) -> None:
+    found = domain("qwen3-30b-a3b", 16, engine=engine, **told)
+    assert {one.ep for one in found.layouts() if one.tp == 1} == spread

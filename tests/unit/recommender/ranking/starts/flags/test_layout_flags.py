@@ -4,7 +4,7 @@ import pytest
 
 from kg.nouns.layout import ParallelLayout
 from recommender.ranking.plan_setting import Origin
-from recommender.ranking.starts.flags.layout_flags import SPLITTING, layout_settings
+from recommender.ranking.starts.flags.layout_flags import SPLITTING, layout_settings, of_one_server
 
 
 def flags(
@@ -77,3 +77,24 @@ def test_mindie_is_told_how_attention_and_experts_divide_its_devices() -> None:
 def test_a_launcher_that_is_told_the_devices_alone_gets_no_flag() -> None:
     assert "torch-npu" not in SPLITTING
     assert flags("torch-npu", dp=8) == {}
+
+
+@pytest.mark.parametrize(
+    ("framework", "sizes", "replicas", "copies"),
+    [
+        ("vllm", {"tp": 1, "dp": 24, "ep": 8}, 8, 3),  # one server of 24 would spread them over all
+        ("vllm-ascend", {"tp": 4, "dp": 4, "ep": 8}, 2, 2),
+        ("vllm", {"tp": 2, "dp": 8, "ep": 16}, 8, 1),
+        ("vllm", {"tp": 2, "dp": 8}, 8, 1),
+        ("vllm", {"tp": 8, "dp": 2, "ep": 4}, 2, 1),  # no server has such groups
+        ("sglang", {"tp": 1, "dp": 16, "ep": 8}, 16, 1),
+        ("tgi", {"tp": 2, "dp": 4}, 1, 4),
+    ],
+)
+def test_experts_inside_groups_are_servers_of_their_own(
+    framework: str, sizes: dict[str, int], replicas: int, copies: int
+) -> None:
+    layout = ParallelLayout(**sizes)
+    one, number = of_one_server(layout, framework)
+    assert (one.dp, number) == (replicas, copies)
+    assert one.devices * number == layout.devices
