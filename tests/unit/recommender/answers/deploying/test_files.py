@@ -166,7 +166,9 @@ def test_images_and_devices_are_those_of_the_chip(
 
 def test_a_program_that_reads_a_file_has_it_written_before_it_starts(shipped: Workspace) -> None:
     files = made(shipped, software={"tensorrt-llm": ""}, limits=[])
-    command = documents(files, "compose.yaml")[0]["services"]["serve"]["command"]
+    servers = documents(files, "compose.yaml")[0]["services"]
+    assert len(servers) > 1  # a program without a size for replicas has a server for each
+    command = next(iter(servers.values()))["command"]
     assert command[:2] == ["bash", "-c"]
     written, _, run = command[2].partition("\nEOF\nexec ")
     assert yaml.safe_load(written.partition("\n")[2])
