@@ -132,5 +132,5 @@ def test_a_server_that_shares_out_layers_has_stages_and_copies_alone() -> None:
 def test_replicas_of_vllm_share_experts_inside_a_server_or_over_all(
     engine: str, told: dict[str, int], spread: set[int]
 ) -> None:
-    found = domain("qwen3-30b-a3b", 16, engine=engine, **told)
+    found = replace(domain("qwen3-30b-a3b", 16, engine=engine), degrees=told)
     assert {one.ep for one in found.layouts() if one.tp == 1} == spread

@@ -94,7 +94,7 @@ def test_a_launcher_that_is_told_the_devices_alone_gets_no_flag() -> None:
 def test_experts_inside_groups_are_servers_of_their_own(
     framework: str, sizes: dict[str, int], replicas: int, copies: int
 ) -> None:
-    layout = ParallelLayout(**sizes)
+    layout = ParallelLayout.from_json(sizes)
     one, number = of_one_server(layout, framework)
     assert (one.dp, number) == (replicas, copies)
     assert one.devices * number == layout.devices
