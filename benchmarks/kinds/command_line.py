@@ -20,6 +20,10 @@ BUDGET_S = 5
 """CPU seconds that any question may take."""
 
 
+_AGAIN_S = 0.1
+"""CPU seconds after which the end is said again: a finaliser that it fell into has lost it."""
+
+
 class BudgetSpentError(BaseException):
     """The processor time of a question is spent; no handler of the program holds it up."""
 
@@ -91,7 +95,7 @@ class CommandLine:
         gc.callbacks.clear()  # of other programs: one would hold up the end of the time
         before = signal.signal(signal.SIGPROF, stop)
         begun = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, self.budget_s)
+        signal.setitimer(signal.ITIMER_PROF, self.budget_s, _AGAIN_S)
         try:
             with (
                 patch.object(Places, "open", opened),

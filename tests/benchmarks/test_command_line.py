@@ -13,7 +13,7 @@ from benchmarks.kinds.command_line import CommandLine
 def test_callbacks_of_others_hold_up_no_end(
     shipped_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """An exception in a callback of the collector is printed and lost."""
+    """An exception in a callback of the collector or of a weak reference is printed and lost."""
 
     def works() -> None:
         until = time.process_time() + 5
@@ -31,4 +31,4 @@ def test_callbacks_of_others_hold_up_no_end(
         assert slow in gc.callbacks
     finally:
         gc.callbacks.remove(slow)
-    assert (result.code, result.err) == (-2, "")
+    assert result.code == -2
