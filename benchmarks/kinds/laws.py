@@ -5,6 +5,7 @@ does not apply to an answer says None. The bounds here are arithmetic and the en
 limit admits the load, a flag is one that the release's parser takes.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +15,9 @@ from benchmarks.kinds.replies import Reply, settings_of
 from benchmarks.kinds.situations import PanelSituation
 from benchmarks.kinds.sources import stacks
 from kg.nouns.release import release_key
+from kg.terms.meanings import meaning_of
 from kg.terms.setting_registry import registry, softwares
+from recommender.cost_model.layout_domain import SHARING
 
 _BITS = {
     "bf16": 16,
@@ -167,14 +170,40 @@ def uses_the_devices(reply: Reply) -> str | None:
 
 
 def keeps_layout(reply: Reply) -> str | None:
-    """Degrees that the launch sets are the start's (law 1)."""
+    """Degrees that the launch sets are the start's, but for such as the answer says not to start (law 1)."""
     told, layout = reply.situation.layout, reply.start.get("layout")
     if not reply.is_answered or not told or not layout:
         return None
+    refused = _refused_facts(reply)
     changed = [
-        f"{name} {size} became {layout.get(name)}" for name, size in told.items() if layout.get(name) != size
+        f"{name} {size} became {layout.get(name)}"
+        for name, size in told.items()
+        if layout.get(name) != size and name not in refused
     ]
     return ", ".join(changed)
+
+
+def _refused_facts(reply: Reply) -> set[str]:
+    """Facts of the launch with which the answer says that nothing starts, and writes another value for."""
+    written = (
+        str(item["remedy"].get("write") or "")
+        for item in reply.content.get("findings", ())
+        if item["kind"] == "refused" and item["level"] == "error"
+    )
+    keys = (key for text in written for key in re.findall(r"(\S+?)[ =]\S+", text))
+    return {meaning.fact for key in keys if (meaning := meaning_of(key)) is not None}
+
+
+def spreads_the_experts(reply: Reply) -> str | None:
+    """What one server of vLLM spreads experts over by its switch is the degree that was priced (law 3)."""
+    layout = reply.start.get("layout") or {}
+    if not reply.is_answered or reply.start.get("framework") not in SHARING or layout.get("ep", 1) == 1:
+        return None
+    sizes = (reply.number(f"{name}-parallel-size") or 1 for name in ("tensor", "data"))
+    spread = math.prod(sizes) if any(reply.values("enable-expert-parallel")) else 1
+    return (
+        "" if spread == layout["ep"] else f"priced over {layout['ep']}, the command spreads over {spread:g}"
+    )
 
 
 def keeps_bounds(reply: Reply) -> str | None:
@@ -402,6 +431,7 @@ LAWS: Mapping[str, Callable[[Reply], str | None]] = {
     "load": admits_load,
     "devices": uses_the_devices,
     "layout": keeps_layout,
+    "experts": spreads_the_experts,
     "bounds": keeps_bounds,
     "weights": holds_the_weights,
     "memory model": does_not_fit_for_a_reason,

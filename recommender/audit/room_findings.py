@@ -110,7 +110,7 @@ def _of_states(case: AuditCase, question: Question) -> Iterator[SettingFinding]:
 def _of_activations(case: AuditCase, question: Question) -> Iterator[SettingFinding]:
     """The finding that the activations of a micro-batch are more than a device holds, whatever is divided.
 
-    Asked where the launch says the length of its sequences; by more than the model of memory ever erred by.
+    Asked where the launch says the length of its sequences; by more than the model of memory ever erred.
     """
     held, kept = question.machine.device.memory_capacity, activations_bytes(question, {})
     current = {item.key: read_value(item.value, "float") or item.value for item in case.settings}

@@ -144,12 +144,21 @@ class LayoutDomain:
             return [held]
         if self.question.phase == "training":
             return fitting
-        spread = {fitting[-1]} | ({span} if engine in UNEVEN and span <= experts else set())
-        if engine in SHARING and replicas > 1 and "data_parallel" not in self.degrees:
-            near = int(self.question.machine.network.per_node)  # servers of their own, each with all experts
-            spread.add(max(d for d in fitting if d <= near))
-        shared = engine in SHARING and replicas > 1 and self.degrees.get("expert_parallel") != 1
-        return sorted(spread if shared else {1, *spread})
+        if engine in SHARING and replicas > 1 and self.degrees.get("expert_parallel") != 1:
+            return self._shared(fitting, span, replicas)
+        return sorted({1, fitting[-1]} | ({span} if engine in UNEVEN and span <= experts else set()))
+
+    def _shared(self, fitting: list[int], span: int, replicas: int) -> list[int]:
+        """Degrees where replicas share the experts: over all devices, or inside servers launched alone.
+
+        Such a server has whole replicas: one of a machine, and the widest, are open where none is told.
+        """
+        whole = {span} if span <= self.question.model.experts else set()
+        if "data_parallel" in self.degrees:
+            return sorted(whole or {fitting[-1]})
+        of_servers = [d for d in fitting if d > 1 and d % (span // replicas) == 0]
+        of_machines = [d for d in of_servers if d <= self.question.machine.network.per_node]
+        return sorted({*whole, *of_servers[-1:], *of_machines[-1:]} or {fitting[-1]})
 
 
 def fullest(model: ModelSizes, layout: ParallelLayout) -> ModelSizes:

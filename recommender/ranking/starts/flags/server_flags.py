@@ -58,7 +58,7 @@ _TOLD_OF_SERVERS = {
 """Instructions by which servers of a program find each other, where no setting of it can say so."""
 
 
-def servers_of_one(situation: StartSituation, copies: int) -> int:
+def _servers_of_one(situation: StartSituation, copies: int) -> int:
     """Machines that one of several servers of a service runs on."""
     return max(int(situation.number("nodes") or 1) // copies, 1)
 
@@ -75,7 +75,7 @@ def server_settings(
         transfers: Whether the start has a connector that moves caches between roles.
     """
     layout, copies = of_one_server(layout, framework)
-    servers = servers_of_one(situation, copies)
+    servers = _servers_of_one(situation, copies)
     told: dict[str, Value] = {}
     found: dict[str, Value] = {}
     if framework in VLLM:
@@ -171,7 +171,7 @@ def server_lines(
     """The differing settings of each server or role, one line each."""
     lines: list[str] = []
     one, copies = (layout, 1) if situation.is_training else of_one_server(layout, framework)
-    servers = servers_of_one(situation, copies)
+    servers = _servers_of_one(situation, copies)
     now = statement(situation.current or {}, framework).facts
     if layout.ep > 1 and "dp_attention" in now and "ep" not in now:
         lines.append(

@@ -37,6 +37,13 @@ def served(**config: object) -> dict[str, object]:
     }  # fmt: skip
 
 
+def remedies_of(workspace: Workspace, text: str, rule: str) -> list[str]:
+    """What a rule writes for a script on the devices of an H100 server."""
+    asked = {**read_launch(text, "train.sh").question, "hardware": "h100-sxm"}
+    audit = workspace.launches.check(asked, running_settings(text))
+    return [item.remedy for item in audit.findings if item.rule == rule]
+
+
 def test_what_a_measured_start_costs_is_found_and_priced(shipped_path: Path, tmp_path: Path) -> None:
     with with_cases(shipped_path, tmp_path, served(enforce_eager=True)) as workspace:
         answer = workspace.recommend(QUESTION)
@@ -81,9 +88,7 @@ def test_answers_are_made_beside_what_training_keeps(
         "actor_rollout_ref.model.path=Qwen/Qwen2.5-7B-Instruct trainer.n_gpus_per_node=8 trainer.nnodes=1 "
         f"actor_rollout_ref.rollout.gpu_memory_utilization={share}\n"
     )
-    asked = {**read_launch(text, "grpo.sh").question, "hardware": "h100-sxm"}
-    audit = shipped.launches.check(asked, running_settings(text))
-    found = [item.remedy for item in audit.findings if item.rule == "share-beside-training"]
+    found = remedies_of(shipped, text, "share-beside-training")
     assert [remedy.rpartition("=")[2] for remedy in found] == remedies
 
 
@@ -172,6 +177,4 @@ def test_a_micro_batch_beyond_a_device_is_told_with_the_one_that_fits(
         "--ffn-hidden-size 11008 --num-attention-heads 32 --use-flash-attn --use-distributed-optimizer "
         f"--global-batch-size 64 --micro-batch-size {micro_batch} --seq-length {length}\n"
     )
-    asked = {**read_launch(text, "pretrain.sh").question, "hardware": "h100-sxm"}
-    audit = shipped.launches.check(asked, running_settings(text))
-    assert [item.remedy for item in audit.findings if item.rule == NO_ROOM] == remedies
+    assert remedies_of(shipped, text, NO_ROOM) == remedies

@@ -1,14 +1,15 @@
-"""Faults of a database that is away, and those worth trying again; without a server."""
+"""Faults of a database: that is away, those worth trying again, and a server that does not let us in."""
 
 import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from optuna.study import StudyDirection
 
-from kg.errors import InputError, WorkspaceError
+from kg.errors import InputError, MissingDependencyError, WorkspaceError
 from recommender.search.log.databases import (
     exclusive,
     hide_password,
@@ -20,6 +21,8 @@ from recommender.search.log.databases import (
     with_driver,
     without_password,
 )
+from recommender.search.log.study import SearchLog
+from tests.postgres_server import PASSWORD, PostgresServer
 
 
 @pytest.mark.parametrize(
@@ -166,3 +169,47 @@ def test_a_lost_table_is_refused_and_not_made(table: str, tmp_path: Path) -> Non
             with pytest.raises(WorkspaceError, match=f"has lost the table {table}"):
                 open_database(address, create=create)
         assert not opened.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchall()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"password": "wrong-Secret"}, WorkspaceError, "password authentication failed"),
+        ({"database": "nowhere"}, WorkspaceError, 'database "nowhere" does not exist'),
+        ({"port": 1}, WorkspaceError, "cannot be reached: connection failed"),
+        ({"database": "template1"}, InputError, "no search at"),
+        ({"password": "p@ss:w/rd"}, InputError, "no URL of a database"),
+    ],
+)
+def test_a_database_that_does_not_let_us_in_is_told_in_one_line_without_the_password(
+    postgres: PostgresServer, change: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    password = change.get("password", PASSWORD)
+    url = postgres.url(change.get("database", "postgres"), password=password)
+    url = url.replace(f":{postgres.port}/", f":{change.get('port', postgres.port)}/")
+    with pytest.raises(error) as fault:
+        SearchLog.open(url, patience_s=0.2)
+    said = f"{fault.value} {fault.value.hint}"  # type: ignore[attr-defined]  # errors of ours have a hint
+    assert words in said
+    assert "\n" not in str(fault.value)
+    assert password not in said
+    assert "w/rd" not in said
+
+
+@pytest.mark.long
+def test_a_look_at_a_database_makes_nothing_in_it(url: str, postgres: PostgresServer) -> None:
+    with pytest.raises(InputError, match="no search at"):
+        SearchLog.open(url)
+    database = url.rpartition("/")[2]
+    assert postgres.do("select count(*) from pg_tables where schemaname = 'public'", database) == [(0,)]
+
+
+@pytest.mark.long
+def test_a_driver_that_is_missing_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("psycopg", "psycopg2"):
+        monkeypatch.setitem(__import__("sys").modules, name, None)
+    with pytest.raises(MissingDependencyError) as fault:
+        SearchLog.open("postgresql://a:secret@127.0.0.1:1/b")
+    assert fault.value.hint == "in a clone: pip install '.[postgresql]'"
+    assert "secret" not in str(fault.value)

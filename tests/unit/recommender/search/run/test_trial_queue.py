@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kg.errors import InputError, MissingDependencyError, WorkspaceError
+from kg.errors import InputError, WorkspaceError
 from kg.nouns.entities import Kind
 from kg.nouns.values import Settings
 from recommender.measuring.outcome import RunOutcome
@@ -24,7 +24,7 @@ from recommender.search.run.runner import Runner
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 from recommender.search.run.trial_queue import REPEATS, turns
-from tests.postgres_server import PASSWORD, PostgresServer
+from tests.postgres_server import PostgresServer
 
 RAW: dict[str, Any] = {
     "parameters": {"x": [0, 1, 2, 3, 4, 5], "y": [0, 1, 2]},
@@ -402,55 +402,11 @@ def test_a_trial_whose_making_was_not_answered_is_evaluated_once(url: str) -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("change", "error", "words"),
-    [
-        ({"password": "wrong-Secret"}, WorkspaceError, "password authentication failed"),
-        ({"database": "nowhere"}, WorkspaceError, 'database "nowhere" does not exist'),
-        ({"port": 1}, WorkspaceError, "cannot be reached: connection failed"),
-        ({"database": "template1"}, InputError, "no search at"),
-        ({"password": "p@ss:w/rd"}, InputError, "no URL of a database"),
-    ],
-)
-def test_a_database_that_does_not_let_us_in_is_told_in_one_line_without_the_password(
-    postgres: PostgresServer, change: dict[str, Any], error: type[Exception], words: str
-) -> None:
-    password = change.get("password", PASSWORD)
-    url = postgres.url(change.get("database", "postgres"), password=password)
-    url = url.replace(f":{postgres.port}/", f":{change.get('port', postgres.port)}/")
-    with pytest.raises(error) as fault:
-        SearchLog.open(url, patience_s=0.2)
-    said = f"{fault.value} {fault.value.hint}"  # type: ignore[attr-defined]  # errors of ours have a hint
-    assert words in said
-    assert "\n" not in str(fault.value)
-    assert password not in said
-    assert "w/rd" not in said
-
-
-@pytest.mark.long
-def test_a_look_at_a_database_makes_nothing_in_it(url: str, postgres: PostgresServer) -> None:
-    with pytest.raises(InputError, match="no search at"):
-        SearchLog.open(url)
-    database = url.rpartition("/")[2]
-    assert postgres.do("select count(*) from pg_tables where schemaname = 'public'", database) == [(0,)]
-
-
-@pytest.mark.long
 def test_a_storage_of_another_version_of_optuna_is_refused(url: str, postgres: PostgresServer) -> None:
     begun(url)
     postgres.do("update alembic_version set version_num = 'v99.0.0.a'", url.rpartition("/")[2])
     with pytest.raises(WorkspaceError, match="another version of Optuna"):
         SearchLog.open(url)
-
-
-@pytest.mark.long
-def test_a_driver_that_is_missing_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("psycopg", "psycopg2"):
-        monkeypatch.setitem(__import__("sys").modules, name, None)
-    with pytest.raises(MissingDependencyError) as fault:
-        SearchLog.open("postgresql://a:secret@127.0.0.1:1/b")
-    assert fault.value.hint == "in a clone: pip install '.[postgresql]'"
-    assert "secret" not in str(fault.value)
 
 
 @pytest.mark.long
