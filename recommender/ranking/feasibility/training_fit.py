@@ -127,8 +127,8 @@ def states_beyond(question: Question, degrees: Mapping[str, object]) -> bool:
 
 
 OVERESTIMATE = 2.0
-"""More than activations were overestimated by: 1.92 at most, by the growth of published peaks from 256 to 8,192
-tokens (Qwen-14B in 4 bits; benchmarks/cost_models/training_peaks.csv)."""
+"""More than activations were overestimated by: 1.92 at most, by the growth of published peaks from 256 to
+8,192 tokens (Qwen-14B in 4 bits; benchmarks/cost_models/training_peaks.csv)."""
 
 
 def activations_bytes(question: Question, change: Mapping[str, object]) -> float | None:
