@@ -40,7 +40,7 @@ def reply(*, code: int = 0, situation: PanelSituation = TOLD, cpu_s: float = 0.1
     """A good answer to the question, but for what is changed in its start or beside it."""
     beside: dict[str, Any] = {
         name: changed.pop(name)
-        for name in ("alternatives", "changes", "understood", "support")
+        for name in ("alternatives", "changes", "findings", "understood", "support")
         if name in changed
     }
     settings = [flag("--tensor-parallel-size", 4), flag("--max-model-len", 4096), flag("--max-num-seqs", 64)]
@@ -106,9 +106,10 @@ def test_a_good_answer_breaks_no_law() -> None:
     verdicts = {name: law(reply()) for name, law in LAWS.items()}
     assert not any(verdicts.values()), verdicts
     judged = {name for name, verdict in verdicts.items() if verdict is not None}
-    assert judged == set(LAWS) - {"unknown program", "memory model", "nothing better"}
+    assert judged == set(LAWS) - {"unknown program", "memory model", "nothing better", "experts"}
 
 
+SPREAD = {"tp": 4, "pp": 1, "dp": 4, "ep": 8, "cp": 1, "devices": 16}
 DENSE = {**TOLD.load, "concurrency": 65}
 BROKEN: dict[str, list[Reply]] = {
     "exit": [reply(code=1), reply(fits=False), reply(code=-1), reply(code=-2), reply(code=4, situation=TOLD), reply(code=2)],
@@ -125,6 +126,7 @@ BROKEN: dict[str, list[Reply]] = {
     "load": [reply(situation=replace(TOLD, load=DENSE))],
     "devices": [reply(situation=replace(TOLD, count=8)), reply(situation=replace(TOLD, count=2))],
     "layout": [reply(situation=replace(TOLD, layout={"tp": 2, "pp": 2}))],
+    "experts": [reply(framework="vllm", layout=SPREAD), reply(layout=SPREAD, more=[flag("--enable-expert-parallel", True), flag("--data-parallel-size", 4)])],
     "bounds": [reply(situation=replace(TOLD, bounds={"requests": 32}))],
     "weights": [reply(situation=replace(TOLD, chip=replace(CHIP, memory_bytes=16e9)))],
     "memory model": [reply(code=4, fits=False, framework="torch", situation=replace(TOLD, program="torch"))],
@@ -152,6 +154,18 @@ def test_every_law_is_broken_by_what_it_forbids(name: str) -> None:
     assert BROKEN[name]
     for answer in BROKEN[name]:
         assert LAWS[name](answer), answer.content.get("start")
+
+
+def test_a_size_that_is_said_not_to_start_need_not_hold() -> None:
+    told = replace(TOLD, layout={"tp": 8})
+    finding = {"kind": "refused", "level": "error", "remedy": {"write": "--tensor-parallel-size 4"}}
+    assert LAWS["layout"](reply(situation=told, findings=[finding])) == ""
+    assert LAWS["layout"](reply(situation=told, findings=[finding | {"level": "warning"}]))
+
+
+def test_experts_are_spread_as_priced_by_one_of_two_servers() -> None:
+    switch = [flag("--enable-expert-parallel", True), flag("--data-parallel-size", 2)]
+    assert LAWS["experts"](reply(layout=SPREAD, more=switch)) == ""
 
 
 def test_a_lack_of_memory_is_arithmetic_or_the_word_of_a_model() -> None:
