@@ -43,11 +43,17 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
         program: Whose they are; empty if that is not known.
         devices: Devices of all, which a switch for a size stands for where no size is stated.
     """
+    return _statement(tuple((name, type(value), value) for name, value in settings.items()), program, devices)
+
+
+@lru_cache(maxsize=8192)
+def _statement(settings: tuple[tuple[str, type, Value], ...], program: str, devices: int | None) -> Statement:
+    """As :func:`statement`; cached, because recipes say the same to every question; 1 and True are two."""
     written: dict[str, Value] = {}
     fact_of: dict[str, str] = {}
     by_fact: dict[str, Meaning] = {}
     switches: list[Meaning] = []
-    for name, field, value in _fields(settings):
+    for name, field, value in _fields({name: value for name, _, value in settings}):
         meaning = meaning_of(field, program)
         reads, said = (False, None) if meaning is None else _read(meaning, value)
         if meaning is None or not reads:

@@ -97,6 +97,11 @@ class HardwareTree:
         self._paths: dict[str, tuple[str, ...]] = {}
         self._distances: dict[tuple[str, str], Distance] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """True if the graph knows no hardware."""
+        return not any(self._store.triples(None, RDF_TYPE, TG.HARDWARE_PROFILE))
+
     def ids(self) -> list[str]:
         """Return the ids of all nodes, sorted."""
         return sorted(map(name_of, nodes.subjects(self._store, RDF_TYPE, TG.HARDWARE_PROFILE)))

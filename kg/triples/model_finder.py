@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pyoxigraph import Literal, NamedNode
 
@@ -13,7 +13,7 @@ from kg.triples.iris import family_iri, iri_of, model_iri, name_of, value_of
 from kg.triples.vocabulary import TG, Shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kg.terms.model_name import ModelName
     from kg.triples.graph import GraphStore
@@ -76,6 +76,18 @@ class ModelSearch:
     family: bool = False
 
 
+class ModelNames(Protocol):
+    """Names of a graph by which models are found."""
+
+    def model_ids(self, name: str) -> list[str]:
+        """Ids of the models that have a name, however it is punctuated."""
+        ...
+
+    def keys(self) -> Iterable[tuple[str, NamedNode]]:
+        """Every key of the graph with its node."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """One name of a model of the graph."""
@@ -96,7 +108,7 @@ class _Fit:
     has_size: bool
 
 
-def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]]) -> ModelSearch:
+def find_model(store: GraphStore, text: str, names: ModelNames) -> ModelSearch:
     """Find the models that a name says.
 
     A key of the graph comes first, then the name without the words that make no other network (number format,
@@ -105,15 +117,15 @@ def find_model(store: GraphStore, text: str, by_key: Callable[[str], list[str]])
     Args:
         store: The graph.
         text: The name, in any spelling of :func:`kg.terms.model_name.read_name`.
-        by_key: Ids of the models that have a name, however it is punctuated.
+        names: The names of the graph.
     """
     name = read_name(text)
     for spelling in (text, *_spellings(name)):
-        if ids := _of_size(store, spelling, name, by_key(spelling)):
+        if ids := _of_size(store, spelling, name, names.model_ids(spelling)):
             return ModelSearch(matches=tuple(FoundModel(id=one) for one in ids))
     if not name.units:
         return ModelSearch()
-    entries = list(_entries(store, name))
+    entries = list(_entries(store, names.keys(), name))
     sizes: list[tuple[bool, bool, float, str]] = []
     unsized: dict[str, float] = {}
     fits: list[tuple[tuple[int, int, int, int], FoundModel]] = []
@@ -225,21 +237,20 @@ def _is_near(told: float | None, counted: float | None, near: float) -> bool | N
     return None if told is None or counted is None else abs(told / counted - 1) <= near
 
 
-def _entries(store: GraphStore, name: ModelName) -> Iterator[_Entry]:
+def _entries(store: GraphStore, keys: Iterable[tuple[str, NamedNode]], name: ModelName) -> Iterator[_Entry]:
     """Yield the names of the models whose family one of the words may be."""
     heads = {letters for letters, _ in name.units if letters}
     starts = tuple(head[:_LEAST_HEAD] for head in heads if len(head) >= _LEAST_HEAD) + tuple(
         head for head in heads if len(head) < _LEAST_HEAD
     )
     members: dict[NamedNode, str] = {}
-    for triple in store.triples(None, TG.KEY):
-        node, key = triple.subject, triple.object
-        if not (isinstance(node, NamedNode) and isinstance(key, Literal) and key.value.startswith(starts)):
+    for key, node in keys:
+        if not key.startswith(starts):
             continue
         if node.value.startswith(_MODELS):
             members.setdefault(node, "")
-        elif node.value.startswith(_FAMILIES) and key.value in heads:
-            members |= dict.fromkeys(nodes.subjects(store, TG.FAMILY, node), key.value)
+        elif node.value.startswith(_FAMILIES) and key in heads:
+            members |= dict.fromkeys(nodes.subjects(store, TG.FAMILY, node), key)
     for node, family in members.items():
         if not node.value.startswith(_MODELS):
             continue

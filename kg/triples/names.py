@@ -151,6 +151,7 @@ class Names:
         self._store = store
         self._known_tree = tree
         self._vendor_keys: list[str] | None = None
+        self._all_keys: list[tuple[str, NamedNode]] = []
         self._in_files: dict[str, tuple[str, bool]] = {}
 
     def hardware(self, text: str, count: int | None = None) -> ResolvedName:
@@ -219,9 +220,9 @@ class Names:
         """
         from kg.triples.model_finder import find_model
 
-        search = find_model(self._store, text, self.model_ids)
-        for spelling in () if search.matches or text.isascii() else self._in_latin(text):
-            search = find_model(self._store, spelling, self.model_ids)
+        search = find_model(self._store, text, self)
+        for spelling in () if search.matches else self._in_latin(text):
+            search = find_model(self._store, spelling, self)
             if search.matches:
                 break
         name = read_name(text)
@@ -271,6 +272,16 @@ class Names:
         from kg.triples.model_finder import models_of_size
 
         return models_of_size(self._store, sizes)
+
+    def keys(self) -> list[tuple[str, NamedNode]]:
+        """Return every key of the graph with its node, read once."""
+        if not self._all_keys:
+            self._all_keys = [
+                (one.object.value, one.subject)
+                for one in self._store.triples(None, TG.KEY)
+                if isinstance(one.subject, NamedNode) and isinstance(one.object, Literal)
+            ]
+        return self._all_keys
 
     def family(self, text: str) -> ResolvedName:
         """Resolve the name of a model family."""
@@ -339,7 +350,7 @@ class Names:
 
     def _in_latin(self, text: str) -> Iterator[str]:
         """Yield a model's name with each Chinese name of a family replaced by the family's id."""
-        for node in self._families():
+        for node in () if text.isascii() else self._families():
             for key in nodes.literals(self._store, node, TG.KEY):
                 if not key.value.isascii() and key.value in normalise(text):
                     yield normalise(text).replace(key.value, name_of(node))
@@ -388,15 +399,10 @@ class Names:
 
     def _keys(self, kind: _Kind) -> Iterator[tuple[str, str]]:
         """Yield every key of the nodes of a kind, with the id."""
-        for triple in self._store.triples(None, TG.KEY):
-            node, key = triple.subject, triple.object
-            if (
-                isinstance(node, NamedNode)
-                and node.value.startswith(kind.prefix)
-                and isinstance(key, Literal)
-                and (kind.term is None or any(self._store.triples(node, RDF_TYPE, kind.term)))
-            ):
-                yield key.value, name_of(node)
+        among = None if kind.term is None else set(nodes.subjects(self._store, RDF_TYPE, kind.term))
+        for key, node in self.keys():
+            if node.value.startswith(kind.prefix) and (among is None or node in among):
+                yield key, name_of(node)
 
 
 def _plain(text: str) -> str:

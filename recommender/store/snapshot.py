@@ -5,15 +5,16 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from embeddings.index import ProblemIndex
 from kg.rows.trials import TrialStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import model_facts
 from kg.triples.names import Names
-from kg.triples.serialisation import newest_batch
+from kg.triples.serialisation import TABLES, newest_batch
 from kg.triples.snapshots import newest, open_newest
+from kg.triples.vocabulary import RDF_TYPE
 from recommender.answers.recommend import Recommender
 from recommender.calibration.outlook import Outlook
 from recommender.calibration.response import ResponseModels
@@ -127,6 +128,27 @@ class WorkspaceSnapshot:
         It names the newest acknowledged batch and the shipped knowledge.
         """
         return f"{self.batch}-{self.manifest.get('shipped') or 'own'}"
+
+    @cached_property
+    def counts(self) -> dict[str, Any]:
+        """Numbers of nouns, rows and triples."""
+        classes = {
+            table.noun.__name__: sum(1 for _ in self.graph.triples(None, RDF_TYPE, table.term))
+            for table in TABLES.values()
+            if table.term is not None
+        }
+        rows = self.trials.counts()
+        return {
+            "knowledge": {name: number for name, number in classes.items() if number},
+            "cases": {
+                "rows": rows.trials,
+                "problems": rows.problems,
+                "configurations": rows.configurations,
+            },
+            "rows_by_kind": {str(kind): number for kind, number in rows.kinds.items()},
+            "rows_by_status": {str(status): number for status, number in rows.statuses.items()},
+            "triples": len(self.graph),
+        }
 
     def model_facts(self, problem: Problem) -> dict[str, float | str]:
         """Return facts and architecture of a problem's model; without it, the sizes in the problem."""

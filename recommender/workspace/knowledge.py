@@ -37,7 +37,7 @@ class KnowledgeDesk(Desk):
     def stats(self) -> dict[str, Any]:
         """Count nouns, cases, rows and triples."""
         return {
-            **listings.count(self.graph, self.trials),
+            **self.snapshot.counts,
             "batches": self.snapshot.batch,
             "text_model": creation.text_model(self.snapshot.manifest),
             "knowledge_version": self.snapshot.knowledge_version,

@@ -40,7 +40,7 @@ class QuestionDesk(Desk):
             raw, names = self.on_this_machine(raw)
             problem, notes = problem_from(raw, names, self.operator)
         except InputError:
-            if self.hardware.ids():
+            if not self.hardware.is_empty:
                 raise
             raise NoEvidenceError(
                 "the workspace is empty: it knows no hardware and no case",

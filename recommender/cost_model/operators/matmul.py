@@ -23,10 +23,12 @@ COLUMNS = ("m", "n", "k")
 PRIOR = physics_of("prior.matmul")
 """Starting values of the constants; ``data/cost_model`` holds the fitted ones with source and error."""
 QUANTISED_PRIOR = MappingProxyType({**PRIOR, **physics_of("prior.quantised")})
-TILE_ROWS = (16, 32, 64, 128, 256)
-TILE_COLUMNS = (64, 128, 256)
 LARGEST_TILE = 128 * 256  # 128 KB of float32 in L0C (NPUTargetSpec.td)
+TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (64, 128, 256) if m * n <= LARGEST_TILE]
 CANDIDATES = ((16, 64), (16, 128), (16, 256), (128, 128), (128, 256), (256, 128))
+"""Tiles of which the features tell the times."""
+_TOLD = [TILES.index(tile) for tile in CANDIDATES]
+TILE_ROWS, TILE_COLUMNS = np.array(TILES, dtype=np.float64).T[:, :, None]
 
 
 def analytic(
@@ -64,20 +66,13 @@ def analytic(
     memory = device.memory_bandwidth * constants["memory_share"] / 1e6
     cache = device.memory_bandwidth * constants["cache_share"] / 1e6
 
-    best = np.full(len(m), np.inf)
-    busy = np.ones(len(m))
-    for rows in TILE_ROWS:
-        for columns in TILE_COLUMNS:
-            if rows * columns > LARGEST_TILE:
-                continue
-            tiles = np.ceil(m / rows) * np.ceil(n / columns)
-            waves = np.ceil(tiles / cores)
-            compute = waves * (rows * columns * 2) * k * cores / peak
-            traffic = waves * k * (np.minimum(m, rows) + columns) * size / load
-            slower = np.maximum(compute, traffic)
-            better = slower < best
-            best = np.where(better, slower, best)
-            busy = np.where(better, np.minimum(tiles, cores), busy)
+    tiles = np.ceil(m / TILE_ROWS) * np.ceil(n / TILE_COLUMNS)
+    waves = np.ceil(tiles / cores)
+    compute = waves * (TILE_ROWS * TILE_COLUMNS * 2) * k * cores / peak
+    traffic = waves * k * (np.minimum(m, TILE_ROWS) + TILE_COLUMNS) * size / load
+    slower = np.maximum(compute, traffic)
+    fastest = np.argmin(slower, axis=0), np.arange(len(m))
+    best, busy = slower[fastest], np.minimum(tiles, cores)[fastest]
     weight = size * n * k
     # A weight whose copies outgrow the cache streams from memory; the edge is soft.
     held = np.clip((weight * copies / max(device.l2_bytes, 1.0) - 0.6) / 0.8, 0.0, 1.0)
@@ -86,23 +81,16 @@ def analytic(
     extra = 3 * m * k / (device.memory_bandwidth * quantise / 1e6) if quantise else np.zeros_like(m)
     time = constants["launch_us"] + extra + (best**4 + stream**4) ** 0.25
 
-    peak_core = peak / cores
-    others = []
-    for rows, columns in CANDIDATES:
-        tiles = np.ceil(m / rows) * np.ceil(n / columns)
-        waves = np.ceil(tiles / cores)
-        each = np.maximum(
-            waves * k * (np.minimum(m, rows) + columns) * size / load,
-            waves * k * (rows * columns * 2) / peak_core,
-        )
-        others += [each, each / np.maximum(1.0, np.floor(cores / tiles))]
+    each = np.maximum(traffic, waves * k * (TILE_ROWS * TILE_COLUMNS * 2) / (peak / cores))[_TOLD]
+    split = each / np.maximum(1.0, np.floor(cores / tiles[_TOLD]))
     repeated = np.ceil(m / 128)
-    others += [
+    whole = [
         weight * repeated / memory,
         (weight * repeated + size * m * k * np.ceil(n / 256) + 2 * m * n) / cache,
         weight / memory,
     ]
-    ratios = [np.log2((constants["launch_us"] + other) / time) for other in others]
+    others = np.concatenate([np.stack([each, split], axis=1).reshape(-1, len(m)), whole])
+    ratios = np.log2((constants["launch_us"] + others) / time)
     features = np.column_stack(
         [
             np.log2(m) / 4, np.log2(n) / 4, np.log2(k) / 4, np.log2(time / 4) / 2, np.log2(best / stream) / 2,

@@ -1,4 +1,4 @@
-"""Contents of a workspace: counts, queries, and exports to files."""
+"""Contents of a workspace: queries, and exports to files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from kg.terms.metrics import METRICS
 from kg.terms.units import Dimension
 from kg.triples.exchange import SUFFIXES, export_triples
 from kg.triples.queries import catalogue, query_named, text_of
-from kg.triples.serialisation import TABLES, all_of, from_graph
+from kg.triples.serialisation import all_of, from_graph
 from kg.triples.user_queries.sparql import Limits, QueryRows, ask
-from kg.triples.vocabulary import RDF_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -65,27 +64,6 @@ def known_operator(graph: GraphStore, trials: TrialStore, name: str) -> KnownOpe
 def is_time(metric: str) -> bool:
     """True if a metric is a time."""
     return metric in METRICS and METRICS[metric].dimension is Dimension.TIME
-
-
-def count(graph: GraphStore, trials: TrialStore) -> dict[str, Any]:
-    """Count nouns, rows and triples."""
-    classes = {
-        table.noun.__name__: sum(1 for _ in graph.triples(None, RDF_TYPE, table.term))
-        for table in TABLES.values()
-        if table.term is not None
-    }
-    counts = trials.counts()
-    return {
-        "knowledge": {name: number for name, number in classes.items() if number},
-        "cases": {
-            "rows": counts.trials,
-            "problems": counts.problems,
-            "configurations": counts.configurations,
-        },
-        "rows_by_kind": {str(kind): number for kind, number in counts.kinds.items()},
-        "rows_by_status": {str(status): number for status, number in counts.statuses.items()},
-        "triples": len(graph),
-    }
 
 
 def run_query(

@@ -110,7 +110,7 @@ def zoo() -> OxigraphStore:
 
 
 def search(store: OxigraphStore, text: str) -> ModelSearch:
-    return find_model(store, text, Names(store).model_ids)
+    return find_model(store, text, Names(store))
 
 
 @pytest.mark.parametrize(
