@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from ingest.questions.aims import KnownOperator
 from kg.errors import InputError, UnknownEntityError, WorkspaceError

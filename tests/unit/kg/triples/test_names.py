@@ -1,5 +1,8 @@
 """Names as people write them, and their meaning."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from pyoxigraph import NamedNode, Triple
 
@@ -271,3 +274,18 @@ def test_other_kinds(store: GraphStore) -> None:
 def test_a_cause_is_no_bottleneck(store: GraphStore) -> None:
     with pytest.raises(UnknownEntityError, match="no bottleneck named 'RDMA retransmission'"):
         Names(store).bottleneck("RDMA retransmission")
+
+
+def test_refusals_read_the_keys_of_the_graph_once(store: GraphStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, triples = list[object](), store.triples
+
+    def counted(*asked: Any) -> Iterator[Triple]:
+        read.append(asked)
+        return triples(*asked)
+
+    monkeypatch.setattr(store, "triples", counted)
+    names = Names(store)
+    for name in ("nobody-1", "nobody-2"):
+        with pytest.raises(UnknownEntityError):
+            names.model(name)
+    assert read.count((None, TG.KEY)) == 1

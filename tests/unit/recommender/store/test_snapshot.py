@@ -26,10 +26,11 @@ def test_a_refresh_replaces_the_snapshot_with_all_that_rests_on_it(empty_path: P
     file.write_text(case("card"))
     with Workspace.open(empty_path, cache=tmp_path) as workspace:
         first = workspace.snapshot
-        version, retriever = first.knowledge_version, first.retriever
+        version, retriever, counts = first.knowledge_version, first.retriever, first.counts
         with Workspace.editor(empty_path, cache=tmp_path) as editor:
             editor.ingest([file])
         assert workspace.snapshot is first
+        assert first.counts is counts
         assert workspace.trials.operators() == []
         workspace.refresh()
         second = workspace.snapshot
@@ -41,6 +42,7 @@ def test_a_refresh_replaces_the_snapshot_with_all_that_rests_on_it(empty_path: P
         )
         assert second.knowledge_version != version
         assert second.retriever is not retriever
+        assert (first.counts["cases"]["rows"], second.counts["cases"]["rows"]) == (0, 1)
         assert second.recommender.retriever is second.retriever
         assert workspace.trials.operators() == ["copy"]
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,10 @@ from recommender.cost_model.operators.kinds import (
     save,
     shipped,
 )
+from recommender.cost_model.operators.residual import Residual
 
 DEVICE = reference_device()
+NONE = Residual(None, None, 0.0)
 
 
 def us(stem: str, *rows: tuple[float, ...]) -> list[float]:
@@ -55,6 +59,23 @@ def test_a_row_alone_costs_what_it_costs_among_others() -> None:
     rows = [(16.0, 4096.0, 4096.0), (1.0, 512.0, 7168.0), (16.0, 4096.0, 4096.0)]
     together = us("matmul_bf16", *rows)
     assert together == pytest.approx([us("matmul_bf16", row)[0] for row in rows], rel=1e-5)
+
+
+def test_a_call_asked_before_is_not_computed_again_and_another_device_is_another_call() -> None:
+    asked: list[str] = []
+
+    def analytic(device: Device, x: np.ndarray, _: object) -> tuple[np.ndarray, np.ndarray]:
+        asked.append(device.id)
+        return x[:, 0].copy(), x
+
+    kind = shipped()["matmul_bf16"]
+    counted = replace(kind, kind=replace(kind.kind, analytic=analytic), residual=NONE, known={})
+    slow = Device(DEVICE.id, {**DEVICE.facts, "clock_hz": 1.0})
+    for device in (DEVICE, DEVICE, slow):
+        first = counted.times_us(device, np.array([[2.0, 3, 4], [5, 6, 7]]))
+        assert first.tolist() == [2, 5]
+        first *= 0  # what is given away is the caller's
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize("bad", [(0, 1, 1), (-4, 256, 256), (1, 256, float("nan"))])
