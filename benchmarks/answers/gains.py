@@ -7,7 +7,7 @@ simulates a change. The effects of the shipped knowledge are foretold by the oth
 same strategy. The width of an interval is fitted without the document that is asked and without all drawn ones. Beside ours: what is
 expected of any strategy (the prior, without that document), and for the chance to help the share of gains among
 the others. The last line is JSON: by tier ``n``, ``documents``, ``coverage_90``, ``width`` (median, in logs),
-``prior_width``, ``brier``, ``brier_base``, ``offered`` and ``offered_right`` (of those with a chance of at least
+``prior_width``, ``prior_coverage_90``, ``brier``, ``brier_base``, ``offered`` and ``offered_right`` (of those with a chance of at least
 one half, the share that helped).
 """
 
@@ -136,18 +136,24 @@ def fitted_spread(found: Sequence[Foretold]) -> tuple[float, float]:
 def figures(found: Sequence[Foretold], known: Sequence[Foretold]) -> dict[str, object]:
     """Coverage, width and chance of some gains; the base rate is of the other documents of ``known``."""
     if not found:
-        names = ("coverage_90", "width", "prior_width", "brier", "brier_base", "offered_right")
+        names = (
+            "coverage_90", "width", "prior_width", "prior_coverage_90", "brier", "brier_base", "offered_right"
+        )  # fmt: skip
         return {"n": 0, "documents": 0, "offered": 0, **dict.fromkeys(names)}
     helped = np.array([one.published > 0 for one in found], dtype=float)
     chance = np.array([one.gain.probability_of_gain for one in found])
     base = np.array([_share_without(known, one) for one in found])
     offered = helped[chance >= 0.5]
-    inside = [one.gain.low <= one.published <= one.gain.high for one in found]
+    inside, by_prior = (
+        [gain.low <= one.published <= gain.high for one, gain in pairs]
+        for pairs in ([(one, one.gain) for one in found], [(one, one.prior) for one in found])
+    )
     return {
         "n": len(found), "documents": len(frozenset().union(*(one.documents for one in found))),
         "coverage_90": round(float(np.mean(inside)), 3),
         "width": round(float(np.median([one.gain.high - one.gain.low for one in found])), 3),
         "prior_width": round(float(np.median([one.prior.high - one.prior.low for one in found])), 3),
+        "prior_coverage_90": round(float(np.mean(by_prior)), 3),
         "brier": round(float(np.mean((chance - helped) ** 2)), 3),
         "brier_base": round(float(np.mean((base - helped) ** 2)), 3),
         "offered": len(offered),
