@@ -332,6 +332,9 @@ def _show_unfit(answer: Answer, plan: Plan) -> None:
         say(f"It does not fit on {many}: {plan.start.because[0]}.")
     elif layout is None:
         say(f"It does not fit on {many}, nor on any number up to 1,024.")
+    elif plan.start.because and layout.devices > (answer.problem.hardware.count or 1):
+        say(f"As it is, it does not fit on {many}; {plan.start.because[0]}.")
+        say(f"Unchanged, the smallest layout that does: {layout}, {layout.devices} devices.")
     elif plan.start.because:
         say(f"It does not fit on {many}: {plan.start.because[0]}. This does: {layout}.")
     else:

@@ -66,9 +66,9 @@ class Meaning:
         """True if it can interpret a value, if only as leaving its fact open."""
         value = _number(written)
         kind = kinds()[self.fact]
-        if self.switch is not None or self._word(value) is not None:
+        if self._word(value) is not None:
             return True
-        if kind == _SWITCH and not isinstance(value, int | float):
+        if self.switch is not None or (kind == _SWITCH and not isinstance(value, int | float)):
             return value is None or str(value).strip().lower() in _ON | _OFF
         if self.largest:
             return bool(re.search(r"\d", str(value)))

@@ -20,7 +20,7 @@ from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
-from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, name_of
+from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, in_own_words, name_of
 from recommender.green.power_curve import clock_steps
 from recommender.ranking.feasibility.server_fit import server_fit, written_change
 from recommender.ranking.feasibility.training_fit import fit_of_question, with_length
@@ -275,6 +275,22 @@ def _still_assumed(starts: Starts | None, stated: frozenset[str]) -> tuple[State
     return tuple(fact for fact in starts.assumed if fact.name.rpartition(".")[2] not in named)
 
 
+def _refuse_no_drafts(settings: Mapping[str, object]) -> None:
+    """Refuse a method of drafts that drafts nothing."""
+    told = {canonical_name(name): str(value) for name, value in settings.items()}
+    if told.get("draft_method", "other") != "other" and told.get("speculative_tokens") == "0":
+        raise InputError(
+            f"draft_method={told['draft_method']} drafts tokens, speculative_tokens=0 none",
+            hint="leave one out",
+        )
+
+
+def _own(settings: Mapping[str, object], program: str) -> dict[str, object]:
+    """Settings in the cost model's words, whichever a program's spelling has."""
+    read = (in_own_words(name, [value], program) for name, value in settings.items())
+    return {name: values[0] for name, values in read}
+
+
 def estimate_problem(
     problem: Problem,
     sizes: Mapping[str, Value],
@@ -317,19 +333,16 @@ def estimate_problem(
         MissingFactError: A fact that the estimate needs is unknown; the error has the notes.
     """
     notes = tuple(notes)
-    told = {canonical_name(name): str(value) for name, value in (settings or {}).items()}
-    if told.get("draft_method", "other") != "other" and told.get("speculative_tokens") == "0":
-        raise InputError(
-            f"draft_method={told['draft_method']} drafts tokens, speculative_tokens=0 none",
-            hint="leave one out",
-        )
+    _refuse_no_drafts(settings or {})
     asked = Question.of(problem, sizes, tree, server=server, phase=phase)
-    stated = frozenset(map(canonical_name, [*(settings or {}), *(axes or {}), *chain(*compare)]))
+    axes = dict(in_own_words(name, values, asked.engine) for name, values in (axes or {}).items())
+    settings, *compare = (_own(one, asked.engine) for one in (settings or {}, *compare))
+    stated = frozenset(map(canonical_name, [*settings, *axes, *chain(*compare)]))
     question, lengths = with_length(decided_question(asked, starts, stated, server), sizes)
     lengths = tuple(fact for fact in lengths if "seq_len" not in stated)
     # measured runs correct the shipped constants alone; a decision brings those near its own settings
     if about is not None and constants is None and (question is asked or stated):
-        changed = replace(question, settings={**question.settings, **(settings or {})})
+        changed = replace(question, settings={**question.settings, **settings})
         question = replace(question, measured=about(changed).measured)
     if not question.model.layers and "operations_source" in sizes:
         notes = (*notes, f"{question.model.id}: its operations are those of {sizes['operations_source']}")
@@ -342,7 +355,7 @@ def estimate_problem(
     if question.ignored:
         notes = (*notes, f"the cost model has no setting for {', '.join(question.ignored)}")
     try:
-        changes = [{**(settings or {}), **one} for one in compare] or sweep(settings or {}, axes or {})
+        changes = [{**settings, **one} for one in compare] or sweep(settings, axes)
         changes = [_shared(one, starts) for one in changes]
         operators = load(constants) if constants else None
         steps, kept = _possible(question, changes, operators, drop=not compare and len(changes) > 1)
@@ -375,7 +388,7 @@ def estimate_problem(
     if problem.situation.has_script or heard:
         lengths_told = (problem.workload.shape.get(name, 0) for name in ("input_len", "output_len"))
         unfit = server_fit(
-            replace(question, settings={**asked.settings, **(settings or {})}), current, program,
+            replace(question, settings={**asked.settings, **settings}), current, program,
             tokens=sum(float(str(tokens)) for tokens in lengths_told),
             most=int(most) if isinstance(most, int | float) else 0,
         )  # fmt: skip

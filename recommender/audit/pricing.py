@@ -14,8 +14,8 @@ from kg.terms.circumstances import SIZE_KINDS
 from kg.terms.dialects import statement
 from kg.terms.purposes import plain_key
 from recommender.audit.finding import PricedCost
-from recommender.cost_model.change import MEMORY_SPREAD, modelled_gain
-from recommender.cost_model.priced_step import price
+from recommender.cost_model.change import modelled_gain
+from recommender.cost_model.priced_step import MEMORY_SPREAD, price
 from recommender.cost_model.settings.dialects import OFF, translate
 from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY

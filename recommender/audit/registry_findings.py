@@ -125,10 +125,9 @@ def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator
     if setting.value.lower() in words or (not words and setting.value == AUTO):
         return
     low, high = (0, 1) if share else (item.low, item.high)
-    allowed = ", ".join(str(choice) for choice in item.choices[:8]) or _range(
-        "float" if share else item.type, low, high
-    )
-    more = ", ..." if len(item.choices) > 8 else ""
+    choices = [*{str(choice).lower(): str(choice) for choice in item.choices}.values()]
+    allowed = ", ".join(choices[:8]) or _range("float" if share else item.type, low, high)
+    more = ", ..." if len(choices) > 8 else ""
     refused = setting.place is SettingPlace.FLAG or bool(share)
     yield SettingFinding(
         rule="value-not-taken",

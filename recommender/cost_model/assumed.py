@@ -87,6 +87,22 @@ def own_lengths(lengths: Mapping[str, float], stated: Container[str]) -> Iterato
             yield _assumed(f"shape.{name}", int(tokens), words, f"--shape {name}=N")
 
 
+def fitting_lengths(most: float, stated: Container[str]) -> Iterator[StatedFact]:
+    """The usual lengths as far as a context takes them: the answer at most an eighth of it.
+
+    Args:
+        most: Tokens of prompt and answer at most.
+        stated: Names of what the question states: where it states either, nothing is assumed here.
+    """
+    usual = {name: float(SERVING[name]) for name in LENGTHS}
+    if any(name in stated for name in LENGTHS) or sum(usual.values()) <= most:
+        return
+    answer = max(min(usual["output_len"], most // 8), 1.0)
+    for name, tokens in (("input_len", max(most - answer, 1.0)), ("output_len", answer)):
+        words = f"{LENGTHS[name]} of {tokens:,.0f} tokens"
+        yield _assumed(f"shape.{name}", int(tokens), words, f"--shape {name}=N")
+
+
 def assumed_by_price(
     question: Question,
     priced: Mapping[str, object],

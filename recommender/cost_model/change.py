@@ -28,10 +28,6 @@ GAIN_SPREAD = (0.163, 0.427)
 growth with the modelled one (the hypotenuse of the two). Fitted to 33 published effects of 18 documents; with
 each document left out, 90 % intervals hold .88 of them (``benchmarks/answers/gains.py``)."""
 
-MEMORY_SPREAD = 0.1
-"""Relative spread of the memory of a step: a judgement. Three published changes of memory were modelled to
-0.0, 0.05 and 0.16 of the log; of 33 runs that ran, two need 1.00 and 1.08 of the capacity by it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChange:

@@ -27,6 +27,10 @@ _NAMED = frozenset(
 """Results that its JSON has under names or at places of their own."""
 _LONG = {"time_s": "step_time_s"}
 
+MEMORY_SPREAD = 0.12
+"""Standard deviation of the log of the memory of a training around the modelled one: the median error of 48
+published peaks, as that of a normal distribution (``benchmarks/cost_models/training_memory.py``)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedStep:
@@ -45,7 +49,8 @@ class PricedStep:
         capacity_bytes: What that device can hold; None if unknown.
         split_s: Parts of the time, which add up to it.
         memory_parts: Parts of the memory.
-        log_merit: Natural log of the objective, higher is better; None without an objective or a price.
+        log_merit: Natural log of the objective, higher is better, of a training less what a start in vain may
+            cost; None without an objective or a price.
         beyond_limits: Natural log of how far the worst limit is missed, as the cost model sees it; 0 within.
     """
 
@@ -81,6 +86,14 @@ class PricedStep:
     def fits(self) -> bool | None:
         """True if the memory suffices; None if the capacity is unknown."""
         return None if self.capacity_bytes is None else self.memory_bytes <= self.capacity_bytes
+
+    @property
+    def chance_to_fit(self) -> float:
+        """The chance that a training fits, as its memory is modelled; 1 where nothing is known."""
+        if not self.capacity_bytes or not self.memory_bytes:
+            return 1.0
+        room = math.log(self.capacity_bytes / self.memory_bytes) / MEMORY_SPREAD
+        return math.erfc(-room / math.sqrt(2)) / 2
 
     @property
     def within_limits(self) -> bool:

@@ -14,18 +14,21 @@ from ingest.questions.launches.program import (
     launcher_rows,
     program_signs,
 )
-from ingest.questions.launches.script import ShellCommand
+from ingest.questions.launches.script import ShellCommand, as_flags
+from ingest.questions.launches.variables import DEVICE_LABELS
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import registry, softwares
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ingest.questions.launches.launch_files import Beside
 
 _LOOKS = re.compile(r"(?:\s*(?:#.*|---)\n)*\s*(?:\{|[\w-]+[ ]*:(?:\s|$))")
 """Beginning of a table of settings: a brace, or a key, behind comments."""
+_RAY = re.compile(r"^[ \t-]{0,40}llm_configs[ ]?:", re.MULTILINE)
+_DEEPEST = 12
 _SCRIPT = "train.py"
 """Name of the user's own script where a program has no command of its own."""
 
@@ -62,7 +65,9 @@ def configuration_command(text: str, place: str) -> list[ShellCommand]:
 def is_launch(text: str, place: str) -> bool:
     """True if a file is a launch; the file of a question is a table, too, of other keys."""
     if place.endswith((".json", ".yaml", ".yml")) or _LOOKS.match(text):
-        return bool(is_manifest(text) or chart_commands(text) or configuration_command(text, place))
+        return any(read(text) for read in (is_manifest, chart_commands, ray_commands)) or bool(
+            configuration_command(text, place)
+        )
     return bool(text.strip())
 
 
@@ -98,3 +103,58 @@ def _is_of(signs: ProgramSigns, content: Mapping[str, object]) -> bool:
     )
     known = {plain_key(answer.setting.key) for answer in answers if answer.setting is not None}
     return known == names  # in full: a file abbreviates nothing
+
+
+def ray_commands(text: str) -> list[ShellCommand]:
+    """The command of each engine of a configuration, or of a RayService; none for another text.
+
+    Source:
+        https://docs.ray.io/en/latest/serve/llm/index.html: ``LLMConfig``, whose engine is vLLM.
+    """
+    from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
+
+    if _RAY.search(text) is None:
+        return []
+    try:
+        content = load_yaml(text.encode())
+    except ContentError:
+        return []
+    return [made for one in _configs(content, 0) if (made := engine_command(one)) is not None]
+
+
+def engine_command(config: Mapping[str, object]) -> ShellCommand | None:
+    """The command of the engine of one ``LLMConfig``; None where it names no model."""
+    loading, engine, runtime = (
+        held if isinstance(held := config.get(name), dict) else {}
+        for name in ("model_loading_config", "engine_kwargs", "runtime_env")
+    )
+    model = loading.get("model_source") or loading.get("model_id")
+    if not isinstance(model, str):
+        return None
+    variables = runtime.get("env_vars")
+    environment = {str(k): str(v) for k, v in variables.items()} if isinstance(variables, dict) else {}
+    if isinstance(device := config.get("accelerator_type"), str):
+        environment[DEVICE_LABELS[0]] = device
+    return ShellCommand(words=("vllm", "serve", model, *as_flags(engine)), environment=environment)
+
+
+def _configs(content: object, depth: int) -> Iterator[Mapping[str, object]]:
+    """The configurations in a document, wherever they stand; also in one that stands in it as a text."""
+    from ingest.files.safe_yaml import load_yaml
+
+    if depth > _DEEPEST:
+        return
+    if isinstance(content, dict):
+        for name, held in content.items():
+            if name == "llm_configs" and isinstance(held, list):
+                yield from (one for one in held if isinstance(one, dict))
+            elif name == "serveConfigV2" and isinstance(held, str):
+                try:
+                    yield from _configs(load_yaml(held.encode()), depth + 1)
+                except ContentError:
+                    continue
+            else:
+                yield from _configs(held, depth + 1)
+    elif isinstance(content, list):
+        for one in content:
+            yield from _configs(one, depth + 1)

@@ -1,13 +1,13 @@
-"""Engines that Python makes, and the arguments that a server says it was started with, as commands."""
+"""Engines and trainers that Python makes, and the arguments that a server prints, as commands."""
 
 import ast
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from ingest.questions.launches.program import ProgramSigns, program_signs
-from ingest.questions.launches.script import UNKNOWN, ShellCommand
+from ingest.questions.launches.script import UNKNOWN, ShellCommand, as_flags
+from ingest.questions.launches.variables import DEVICE_LABELS
 from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry, softwares
 
@@ -15,20 +15,32 @@ _VERSION = r"v?(\d+(?:\.\d+)+\w*)"
 _MOST_LETTERS = 100_000
 _MOST_DEPTH = 100
 """Nodes of a program in each other; a deeper one cannot be printed again."""
+_SCRIPT = "train.py"
+"""Name of the user's own script where a program has no command of its own."""
+_OUTPUT = "output_dir"
+"""First argument of those of a trainer: https://huggingface.co/docs/transformers/main_classes/trainer"""
+_NO_MODELS = ("Tokenizer", "Processor", "Config", "Peft", "Extractor", "Scheduler")
+"""Ends of the names of classes whose ``from_pretrained`` loads something beside a model."""
+_LOADED = {"load_in_4bit": True, "load_in_8bit": True, "attn_implementation": None, "max_seq_length": None}
+"""Arguments of what loads a model that are a trainer's options too, with the value that says something."""
+_ENGINE, _LOADING, _DEVICE = "engine_kwargs", "model_loading_config", "accelerator_type"
+_MODELS = ("model_source", "model_id")
+"""Parts of an ``LLMConfig`` of Ray Serve: https://docs.ray.io/en/latest/serve/llm/index.html"""
 _NO_LITERAL = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineCall:
-    """An engine that a program in Python makes.
+    """An engine that a program in Python makes, or the arguments of a trainer.
 
     Attributes:
         node: The call.
-        signs: Of the engine.
+        signs: Of the engine or trainer.
         arguments: Each argument with the node of its value, the model among them.
         values: What those say; :data:`UNKNOWN` surrounds what is computed.
         holder: The dictionary that the rest of its arguments are in, ``**kwargs``; None without one.
         environment: Variables that the program sets.
+        beside: What other calls say of the model that is trained, by the trainer's own options.
     """
 
     node: ast.Call
@@ -37,17 +49,36 @@ class EngineCall:
     values: Mapping[str, object]
     holder: ast.Call | ast.Dict | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def command(self) -> ShellCommand:
         """The command that would start it."""
-        words = (*self.signs.commands[0].split(), *_flags(self.values))
+        begin = self.signs.commands[0].split() if self.signs.commands else ["python", _SCRIPT]
+        trains = self.signs.reader == "trainer"
+        words = (*begin, *as_flags({**self.beside, **self.values}, states=trains))
         return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
 
 
 def engine_calls(text: str) -> Iterator[ShellCommand]:
     """The engines that a program in Python makes, each as the command that would start it."""
     return (one.command for one in read_calls(text))
+
+
+def with_called(command: ShellCommand, beside: Callable[[str], str | None]) -> ShellCommand:
+    """A command that runs a program in Python beside it, with what that program makes in its place.
+
+    Args:
+        command: As it stands in a script.
+        beside: Gives the text of a file by its name; None where it is not there.
+    """
+    for at, word in enumerate(command.words):
+        text = beside(word) if word.endswith(".py") and UNKNOWN not in word else None
+        if text is not None and (made := next(engine_calls(text), None)) is not None:
+            begin = command.words[: at - (at > 0 and made.words[0] == command.words[at - 1])]
+            words = (*begin, *made.words, *command.words[at + 1 :])
+            return replace(command, words=words, environment={**command.environment, **made.environment})
+    return command
 
 
 def read_calls(text: str) -> Iterator[EngineCall]:
@@ -76,26 +107,63 @@ def read_calls(text: str) -> Iterator[EngineCall]:
             if name in signs.calls.get(module, ()):
                 found.append((node, signs))
                 break
+    trains = any(signs.reader == "trainer" for _, signs in found)
+    beside = _trained(nodes, constants) if trains else {}
     for node, signs in sorted(found, key=lambda one: (one[0].lineno, one[0].col_offset)):
-        yield _call(signs, node, constants, environment)
+        call = _call(signs, node, constants, environment)
+        yield replace(call, beside=beside) if signs.reader == "trainer" else call
+
+
+def _trained(nodes: Iterable[ast.AST], constants: Mapping[str, ast.expr]) -> dict[str, object]:
+    """What a program says of the model that it trains, by options of Transformers and TRL.
+
+    Its name is where it is loaded, or what a trainer is given as a text; adapters have a configuration.
+    """
+    found: dict[str, object] = {}
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        owner, _, name = ast.unparse(node.func).rpartition(".")
+        named = {item.arg: _literal(item.value, constants) for item in node.keywords if item.arg}
+        first = _literal(node.args[0], constants) if node.args else None
+        if name == "from_pretrained" and not owner.endswith(_NO_MODELS):
+            model = first or named.get("pretrained_model_name_or_path") or named.get("model_name")
+        elif name.endswith("Trainer"):
+            model = first or named.get("model")
+        elif name in {"LoraConfig", "get_peft_model"}:
+            found["use_peft"] = True
+            found |= {"lora_r": rank} if isinstance(rank := named.get("r"), int) else {}
+            continue
+        else:
+            model = None
+        if isinstance(model, str) and UNKNOWN not in model:
+            found.setdefault("model_name_or_path", model)
+        for option, value in _LOADED.items():
+            said = named.get(option)
+            if isinstance(said, str | int) and UNKNOWN not in str(said) and value in {None, said}:
+                found.setdefault(option, said)
+    return found
 
 
 def _call(
     signs: ProgramSigns, node: ast.Call, constants: Mapping[str, ast.expr], environment: Mapping[str, str]
 ) -> EngineCall:
     arguments = {item.arg: item.value for item in node.keywords if item.arg}
-    if node.args and signs.model:
-        arguments = {signs.model[0]: node.args[0], **arguments}
+    if node.args and (first := _OUTPUT if signs.reader == "trainer" else next(iter(signs.model), "")):
+        arguments = {first: node.args[0], **arguments}
     holder: ast.Call | ast.Dict | None = None
-    for rest in [item.value for item in node.keywords if item.arg is None]:
-        named = constants.get(rest.id) if isinstance(rest, ast.Name) else rest
-        if isinstance(named, ast.Dict):
-            holder = named
-            pairs = zip(named.keys, named.values, strict=True)
-            arguments |= {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
-        elif isinstance(named, ast.Call) and isinstance(named.func, ast.Name) and named.func.id == "dict":
-            holder = named
-            arguments |= {item.arg: item.value for item in named.keywords if item.arg}
+    rests = [item.value for item in node.keywords if item.arg is None]
+    if _ENGINE in arguments:  # Ray's LLMConfig: the rest of it is of the deployment
+        loading = _entries(arguments.get(_LOADING), constants)[0]
+        model = next((loading[name] for name in _MODELS if name in loading), None)
+        if (device := _literal(arguments.get(_DEVICE, ast.Constant(None)), constants)) is not None:
+            environment = {**environment, DEVICE_LABELS[0]: str(device)}
+        rests = [arguments[_ENGINE]]
+        arguments = {} if model is None else {signs.model[0]: model}
+    for rest in rests:
+        entries, named = _entries(rest, constants)
+        holder = named or holder
+        arguments |= entries
     return EngineCall(
         node=node,
         signs=signs,
@@ -104,6 +172,19 @@ def _call(
         holder=holder,
         environment=environment,
     )
+
+
+def _entries(
+    node: ast.expr | None, constants: Mapping[str, ast.expr]
+) -> tuple[dict[str, ast.expr], ast.Call | ast.Dict | None]:
+    """The entries of a dictionary by their names, and its node; none of what is something else."""
+    named = constants.get(node.id) if isinstance(node, ast.Name) else node
+    if isinstance(named, ast.Dict):
+        pairs = zip(named.keys, named.values, strict=True)
+        return {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}, named
+    if isinstance(named, ast.Call) and isinstance(named.func, ast.Name) and named.func.id == "dict":
+        return {item.arg: item.value for item in named.keywords if item.arg}, named
+    return {}, None
 
 
 def logged_arguments(text: str) -> list[ShellCommand]:
@@ -120,7 +201,7 @@ def logged_arguments(text: str) -> list[ShellCommand]:
                     continue
                 release = re.search(re.escape(signs.release) + _VERSION, text) if signs.release else None
                 package = f"{signs.id}=={release[1]}" if release is not None else ""
-                words = (*signs.commands[0].split(), *_flags(values))
+                words = (*signs.commands[0].split(), *as_flags(values))
                 line_number = text.count("\n", 0, match.start()) + 1
                 found.append(ShellCommand(words=words, line=line_number, image=package))
     return found
@@ -154,20 +235,6 @@ def _printed(line: str) -> dict[str, object]:
             continue
         return {str(name): value for name, value in content.items()} if isinstance(content, dict) else {}
     return {}
-
-
-def _flags(values: Mapping[str, object]) -> Iterator[str]:
-    """Values by names of arguments as the words of flags."""
-    for name, value in values.items():
-        flag = name.replace("_", "-")
-        if value is True or value is False:
-            yield f"--{'' if value else 'no-'}{flag}"
-        elif isinstance(value, dict):
-            yield from (f"--{flag}", json.dumps(value, default=str))
-        elif isinstance(value, list | tuple):
-            yield from (f"--{flag}", *map(str, value))
-        elif value is not None:
-            yield from (f"--{flag}", str(value))
 
 
 def _callee(function: ast.expr, imported: Mapping[str, tuple[str, str]]) -> tuple[str, str]:

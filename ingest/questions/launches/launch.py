@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 
 from ingest.files.content import ContentError
 from ingest.questions.launches import megatron, mindformers, serving, trainers
-from ingest.questions.launches.configurations import configuration_command, with_itself
-from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
+from ingest.questions.launches.configurations import configuration_command, ray_commands, with_itself
+from ingest.questions.launches.engine_calls import engine_calls, logged_arguments, with_called
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.launch_files import Beside, add_files, names_in, with_written
 from ingest.questions.launches.manifests import (
@@ -68,6 +68,7 @@ class LaunchForm(StrEnum):
 
     MANIFEST = "a manifest"
     CHART = "a file of values of a chart"
+    RAY = "a configuration of Ray Serve"
     LOG = "the log of a server"
     CALL = "a program in Python"
     UNIT = "a unit of a supervisor"
@@ -223,6 +224,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
             lambda text: manifest_commands(text, beside(".env")) if is_manifest(text) else (),
         ),
         (LaunchForm.CHART, chart_commands),
+        (LaunchForm.RAY, ray_commands),
         (LaunchForm.LOG, logged_arguments),
         (LaunchForm.CALL, engine_calls),
         (LaunchForm.UNIT, unit_commands),
@@ -284,10 +286,11 @@ def _started(
     notes = list(script.notes)
     inside = [] if inside is None else inside  # commands of each text that was read
     installed: list[str] = []
-    for number, command in enumerate(commands):
+    for number, written in enumerate(commands):
         if len(found) >= _MOST_LAUNCHES:
             notes.append(f"only the first {_MOST_LAUNCHES} launches were read")
             break
+        command = with_called(written, beside)
         words, names = command.words, [word.rstrip("/").rpartition("/")[2] for word in command.words]
         environment = reaching(words, names, command.environment)
         inner_place = place_of_text(words, names)

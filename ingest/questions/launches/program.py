@@ -58,6 +58,7 @@ class ProgramSigns:
     all: tuple[str, ...] = ()
     each: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
+    axes: tuple[str, ...] = ()
     file: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     flagged: bool = False

@@ -1,6 +1,7 @@
 """The commands of a script, as they were read from it."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 UNKNOWN = "\0"
@@ -67,3 +68,22 @@ class Script:
 def readable(word: str) -> str:
     """A word without the marks of unknown parts."""
     return word.replace(UNKNOWN, "")
+
+
+def as_flags(values: Mapping[str, object], *, states: bool = False) -> Iterator[str]:
+    """Values by names of arguments as the words of flags.
+
+    Args:
+        values: Those without a value are left out.
+        states: Whether names stay as they are and a truth stands behind its flag, as trainers read them.
+    """
+    for name, value in values.items():
+        flag = name if states else name.replace("_", "-")
+        if (value is True or value is False) and not states:
+            yield f"--{'' if value else 'no-'}{flag}"
+        elif isinstance(value, dict):
+            yield from (f"--{flag}", json.dumps(value, default=str))
+        elif isinstance(value, list | tuple):
+            yield from (f"--{flag}", *map(str, value))
+        elif value is not None:
+            yield from (f"--{flag}", str(value))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -98,6 +100,9 @@ def devices_of(
     sized = {name: size for name, size in environment.items() if isinstance(size, int) and size > 0}
     if (whole := options.positive(*signs.all) or started.devices("all")) is not None:
         return whole
+    axes = [size for name, size in options.values.items() if any(fnmatch(name, one) for one in signs.axes)]
+    if axes and all(isinstance(size, int) and size > 0 for size in axes):  # -1 is what is left
+        return math.prod(int(str(size)) for size in axes)
     each, nodes = (
         options.positive(*names)
         or next((sized[name] for name in names if name in sized), started.devices(kind))

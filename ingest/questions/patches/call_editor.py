@@ -41,6 +41,8 @@ class CallEditor:
     def make(self, edit: SettingEdit) -> str:
         """Make an edit; why it could not be made, or an empty text."""
         name = edit.plain
+        if edit.is_flag and name in self.call.beside:
+            return ELSEWHERE
         if edit.fields is not None:
             before = self.call.values.get(name, {})
             if not isinstance(before, dict):

@@ -139,6 +139,25 @@ def canonical_name(key: str) -> str:
     return plain_key(key) if meaning is None else DEGREES.get(meaning.fact, meaning.fact)
 
 
+def in_own_words(key: str, values: Sequence[object], program: str = "") -> tuple[str, list[object]]:
+    """A setting by the cost model's name and values, if a program's spelling of it says such; else itself.
+
+    Args:
+        key: In any spelling.
+        values: As the program writes them.
+        program: Whose spelling is looked at first.
+    """
+    meaning = meaning_of(key, program) or meaning_of(key)
+    found = [
+        value
+        if meaning is None or not isinstance(value, str | int | float) or not meaning.reads(value)
+        else meaning.says(value)
+        for value in values
+    ]
+    is_said = found != [*values] and None not in found
+    return (canonical_name(key), found) if is_said else (key, [*values])
+
+
 def name_of(key: str, defaults: Mapping[str, object]) -> str:
     """The canonical name of a setting.
 

@@ -32,10 +32,12 @@ class TrainingFit:
     Attributes:
         words: What a device needs and has, and what makes it fit where it does not.
         fits: Whether it does.
+        relief: What makes it fit on the devices that are asked about; empty where nothing does.
     """
 
     words: str
     fits: bool
+    relief: str = ""
 
 
 def with_length(question: Question, sizes: Mapping[str, Value]) -> tuple[Question, tuple[StatedFact, ...]]:
@@ -99,8 +101,12 @@ def fit_of_question(
     for words, one, change in _lighter(question):
         size = _bytes_of(one, change)
         if size is not None and size <= held:
+            taken = f"{size / 1e9:,.1f} GB"
+            here = one.machine.count == question.machine.count
             return TrainingFit(
-                words=f"{each}: it does not fit, but {words} takes {size / 1e9:,.1f} GB", fits=False
+                words=f"{each}: it does not fit, but {words} takes {taken}",
+                fits=False,
+                relief=f"with {words} it takes {taken} of each" if here else "",
             )
     return TrainingFit(words=f"{each}: it does not fit, whatever is changed of what is modelled", fits=False)
 

@@ -340,7 +340,7 @@ class StartFinder:
                 told = replace(asked.question, settings={**asked.question.settings, **asked.degrees})
                 fit = fit_of_question(told) if situation.is_training else None
                 draft.notes += [fit.words] if fit is not None else []
-                unfit = unfit_start(draft.situation, smallest, narrower_fit(asked))
+                unfit = unfit_start(draft.situation, smallest, narrower_fit(asked), fit)
                 most = most_copies(asked.question)
                 is_bound = smallest is None and most < LARGEST
                 return replace(unfit, because=(TOO_FEW.format(most),)) if is_bound else unfit

@@ -47,6 +47,8 @@ SAMPLES_OF_ADAPTERS = 128.0
 """Samples of a step of adapters at most where none are told (Hu et al., LoRA, 2021, appendix D: GPT-3)."""
 USUAL_TPOT_S = 0.2
 """Time of a token that a server keeps where nothing is said: MLPerf Inference, server, Llama-2-70B."""
+IN_VAIN = 0.5
+"""What a training that does not fit costs, in nats of what it would bring: another start; a choice."""
 
 _SHOWN = ("throughput", "tpot", "ttft")
 
@@ -279,7 +281,7 @@ def _priced(query: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
     priced = _prices(replace(question, model=model), chosen, layouts)
     for step, layout, i in zip(priced, layouts, fitting, strict=True):
         settings = {name: value for name, value in _spelt(rows[i]).items() if name not in DEGREES.values()}
-        yield replace(
+        option = replace(
             step,
             layout=layout,
             settings=settings,
@@ -288,6 +290,10 @@ def _priced(query: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
             memory_bytes=float(needed[i]),
             capacity_bytes=held_by if math.isfinite(held_by) else None,
         )
+        if question.phase == "training" and option.log_merit is not None:
+            vain = IN_VAIN * (1 - option.chance_to_fit)
+            option = replace(option, log_merit=option.log_merit - vain)
+        yield option
 
 
 def _prices(

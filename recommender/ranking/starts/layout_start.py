@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from recommender.cost_model.question import Question
+    from recommender.ranking.feasibility.training_fit import TrainingFit
     from recommender.ranking.starts.draft import StartDraft
     from recommender.ranking.starts.layout_choice import ChosenLayout
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
@@ -168,10 +169,21 @@ def unpriced_layout(draft: StartDraft) -> ParallelLayout | None:
 
 
 def unfit_start(
-    situation: StartSituation, smallest: PricedStep | None, narrower: tuple[str, PricedStep] | None
+    situation: StartSituation,
+    smallest: PricedStep | None,
+    narrower: tuple[str, PricedStep] | None,
+    fit: TrainingFit | None = None,
 ) -> StartConfiguration:
-    """The start of what does not fit: the smallest layout that does, and the format in which it fits here."""
+    """The start of what does not fit: the smallest layout that does, and what fits on the devices told.
+
+    Args:
+        situation: What is asked.
+        smallest: The layout; None where none fits.
+        narrower: Number format in which it fits here, and how.
+        fit: The verdict on a launch that trains.
+    """
     framework = situation.framework
+    relief = fit.relief if fit is not None and situation.problem.situation.has_script else ""
     if smallest is not None:
         assumed_settings(situation, smallest.layout, None)  # refuses what it cannot be told
     return StartConfiguration(
@@ -180,4 +192,5 @@ def unfit_start(
         layout=smallest.layout if smallest else None,
         fits=False,
         fits_in=(narrower[0], narrower[1].layout) if narrower else None,
+        because=(relief,) if relief else (),
     )

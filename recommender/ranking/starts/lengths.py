@@ -58,6 +58,11 @@ def longest(situation: StartSituation, *, page: int = PAGE, is_assumed: bool = F
     return most if most and needed <= most < rounded else rounded
 
 
+def most_tokens(situation: StartSituation) -> float:
+    """Tokens of prompt and answer at most, as the launch says or the model goes."""
+    return min(_told(situation) or math.inf, situation.model.most_tokens or math.inf)
+
+
 def shared_context(situation: StartSituation, slots: int) -> int | None:
     """Tokens of the context that so many slots of llama.cpp share; None for one slot of unstated length."""
     each = longest(situation, page=SLOT_PAGE, is_assumed=slots > 1)

@@ -18,6 +18,7 @@ from recommender.cost_model.assumed import (
     assumed_adapters,
     assumed_precision,
     assumed_sequence,
+    fitting_lengths,
     own_lengths,
     task_lengths,
 )
@@ -36,6 +37,7 @@ from recommender.ranking.starts.draft import quantises
 from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.flags.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_choice import degrees as degrees_of
+from recommender.ranking.starts.lengths import most_tokens
 from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, is_load_of, recipe_load
 from recommender.ranking.starts.rollout import ONLY_THE_UPDATE, ROLLED
 
@@ -95,6 +97,8 @@ def layout_question(
     facts = own_lengths(lengths, settings)
     if not situation.is_training and not question.model.encodes:
         facts = chain(facts, task_lengths(situation.task, {**lengths, **settings}, situation.phase))
+        if not lengths and not situation.task and situation.phase != "prefill":
+            facts = chain(facts, fitting_lengths(most_tokens(situation), settings))
     for fact in facts:
         settings[fact.name.rpartition(".")[2]] = fact.value
         draft.assumed.append(fact)

@@ -159,6 +159,17 @@ def test_sizes_in_use_that_leave_no_room_are_said_with_others(capsys: pytest.Cap
     assert " ".join(shown(capsys, Plan(start=start)).split()) == says
 
 
+def test_a_launch_that_fits_when_it_is_changed_is_told_how(capsys: pytest.CaptureFixture[str]) -> None:
+    start = StartConfiguration(
+        layout=ParallelLayout(dp=4), fits=False, because=("with micro-batches of 1 it takes 9 GB of each",)
+    )
+    says = (
+        "As it is, it does not fit on 2 x chip; with micro-batches of 1 it takes 9 GB of each."
+        " Unchanged, the smallest layout that does: DP 4, 4 devices."
+    )
+    assert " ".join(shown(capsys, Plan(start=start)).split()) == says
+
+
 def test_a_number_format_that_fits_is_said_beside(capsys: pytest.CaptureFixture[str]) -> None:
     start = StartConfiguration(
         layout=ParallelLayout(tp=8, pp=2), fits=False, fits_in=("fp8", ParallelLayout(tp=8))

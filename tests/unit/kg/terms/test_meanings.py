@@ -76,6 +76,8 @@ def test_values_are_read_and_written() -> None:
     drafted = meant("speculative_num_draft_tokens")
     assert (drafted.says(4), drafted.writes(3)) == (3, 4)
     assert [meant("max_model_len").reads(value) for value in (True, "long", "8")] == [False, False, True]
+    again = meant("gradient_checkpointing", "transformers")
+    assert [again.reads(value) for value in (True, "false", "maybe")] == [True, True, False]
     assert [meant("dtype").says(value) for value in ("half", "auto", "int8")] == ["fp16", None, "int8"]
 
 

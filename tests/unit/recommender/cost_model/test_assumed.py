@@ -8,6 +8,7 @@ from recommender.cost_model.assumed import (
     assumed_count,
     assumed_release,
     assumed_sequence,
+    fitting_lengths,
     own_lengths,
     task_lengths,
 )
@@ -42,3 +43,11 @@ def test_a_stated_length_wins_but_not_over_a_role() -> None:
     assert [item.name for item in task_lengths("", ("output_len",), "prefill")] == ["shape.output_len"]
     [own] = own_lengths({"input_len": 2000.0}, ())
     assert (own.value, own.words) == (2000, "prompts of 2,000 tokens (as your own runs had)")
+
+
+@pytest.mark.parametrize("most", [1, 8, 512, 1024, 1151])
+def test_usual_lengths_are_no_longer_than_the_context(most: int) -> None:
+    lengths = [int(str(fact.value)) for fact in fitting_lengths(most, ())]
+    assert sum(lengths) == max(most, 2)
+    assert lengths[1] <= max(most / 8, 1)
+    assert [*fitting_lengths(1152, ())] == [*fitting_lengths(most, ("output_len",))] == []

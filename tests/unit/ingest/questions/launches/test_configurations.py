@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ingest.questions.launches.configurations import is_launch
+from ingest.questions.launches.configurations import is_launch, ray_commands
 from ingest.questions.launches.launch import read_launch, read_launches
 from ingest.questions.launches.running import running_settings
 from kg.errors import InputError
@@ -105,3 +105,34 @@ def test_a_file_that_starts_a_program_is_a_launch(text: str, place: str) -> None
 def test_the_file_of_a_question_is_none(text: str, place: str) -> None:
     """Nor what is meant to be one: its faults are told as such."""
     assert not is_launch(text, place)
+
+
+RAY = """\
+applications:
+- name: app
+  import_path: ray.serve.llm:build_openai_app
+  args:
+    llm_configs:
+    - model_loading_config: {model_id: b, model_source: a/B}
+      accelerator_type: L4
+      runtime_env: {env_vars: {VLLM_USE_V1: "1"}}
+      engine_kwargs: {tensor_parallel_size: 2, enforce_eager: true}
+    - model_loading_config: {model_id: c/D}
+    - engine_kwargs: {tensor_parallel_size: 2}
+"""
+SERVICE = "apiVersion: ray.io/v1\nkind: RayService\nspec:\n  serveConfigV2: |\n"
+
+
+@pytest.mark.parametrize("text", [RAY, SERVICE + RAY.replace("\n", "\n    ").join(("    ", ""))])
+def test_each_engine_is_a_launch_of_vllm(text: str) -> None:
+    assert is_launch(text, "c.yaml")
+    first, second = read_launches(text, "c.yaml")
+    asked = first.facts.question
+    assert (asked["model"], asked["hardware"], asked["count"]) == ("a/B", "L4", 2)
+    assert asked["current"] == {"VLLM_USE_V1": 1, "tensor_parallel_size": 2, "enforce_eager": True}
+    assert second.command.words == ("vllm", "serve", "c/D")
+
+
+@pytest.mark.parametrize("text", ["a: 1", "llm_configs: [", "llm_configs: 3", "llm_configs: [a, {b: c}]"])
+def test_other_texts_are_none(text: str) -> None:
+    assert ray_commands(text) == []

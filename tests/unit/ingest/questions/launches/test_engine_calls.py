@@ -26,6 +26,58 @@ def test_an_engine_made_in_python() -> None:
     )  # fmt: skip
 
 
+TRAINER = """
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+from peft import LoraConfig
+from trl import SFTConfig, SFTTrainer
+NAME = "a/B"
+tokenizer = AutoTokenizer.from_pretrained("a/Other")
+model = AutoModelForCausalLM.from_pretrained(
+    NAME, quantization_config=BitsAndBytesConfig(load_in_4bit=True), attn_implementation="eager")
+args = SFTConfig("out", per_device_train_batch_size=4, max_length=2048, bf16=True, gradient_checkpointing=False)
+SFTTrainer(model, args=args, peft_config=LoraConfig(r=64)).train()
+"""
+
+
+def test_a_trainer_is_told_its_model_by_what_loads_it() -> None:
+    asked = read_launch(TRAINER, "c").question
+    assert (asked["model"], asked["phase"], asked["software"]) == ("a/B", "training", {"trl": ""})
+    assert asked["shape"] == {"seq_len": 2048}
+    assert asked["current"] == {
+        "load_in_4bit": True, "attn_implementation": "eager", "use_peft": True, "lora_r": 64, "bf16": True,
+        "per_device_train_batch_size": 4, "output_dir": "out", "gradient_checkpointing": False,
+    }  # fmt: skip
+    arguments = 'TrainingArguments("out", bf16=True)\nTrainer(model="a/B", args=args)'
+    told = read_launch(
+        f"from transformers import *\nfrom transformers import TrainingArguments\n{arguments}", "c"
+    )
+    assert (told.question["model"], told.question["software"]) == ("a/B", {"transformers": ""})
+
+
+def test_a_script_says_what_the_program_makes_that_it_runs() -> None:
+    files = {"sft.py": TRAINER, "serve.py": CODE}.get
+    trained = read_launch("torchrun --nproc_per_node 4 sft.py --seed 1", "c", beside=files).question
+    assert (trained["model"], trained["count"]) == ("a/B", 4)
+    served = read_launch("CUDA_VISIBLE_DEVICES=0,1 python serve.py", "c", beside=files).question
+    assert (served["model"], served["software"]) == ("a/B", {"vllm": ""})
+
+
+RAY = """
+from ray.serve.llm import LLMConfig
+config = LLMConfig(
+    model_loading_config={"model_id": "b", "model_source": "a/B"},
+    accelerator_type="L4",
+    engine_kwargs=dict(tensor_parallel_size=2, enforce_eager=True),
+)
+"""
+
+
+def test_the_configuration_of_an_engine_of_ray() -> None:
+    asked = read_launch(RAY, "c").question
+    assert (asked["model"], asked["hardware"], asked["count"]) == ("a/B", "L4", 2)
+    assert asked["current"] == {"tensor_parallel_size": 2, "enforce_eager": True}
+
+
 def test_other_programs_make_none() -> None:
     assert [*engine_calls("from vllm import LLM\nLLM(")] == []
     assert [*engine_calls("from mine import LLM\nimport vllm\nLLM('a/B')")] == []

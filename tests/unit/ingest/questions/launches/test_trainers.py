@@ -20,6 +20,14 @@ from kg.terms.dialects import statement
             {"software": {"verl": ""}, "count": 16, "model": "a/B"},
         ),
         (
+            "python3 -m MaxText.train base.yml model_name=b ici_fsdp_parallelism=16 dcn_data_parallelism=2",
+            {"software": {"maxtext": ""}, "count": 32, "model": "b"},
+        ),
+        (
+            "python3 -m MaxText.train base.yml model_name=b ici_fsdp_parallelism=-1 dcn_data_parallelism=2",
+            {"software": {"maxtext": ""}, "model": "b"},
+        ),
+        (
             "accelerate launch --num_processes 32 run_clm.py --model_name_or_path a/B --block_size 2048 --bf16",
             {"software": {"transformers": ""}, "count": 32, "precision": "bf16", "shape": {"seq_len": 2048}},
         ),

@@ -5,7 +5,7 @@ import pytest
 
 from kg.errors import InputError
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.settings.plans import SERVING, columns
+from recommender.cost_model.settings.plans import SERVING, columns, in_own_words
 from recommender.cost_model.workloads.steps import Steps
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
@@ -142,3 +142,21 @@ def test_builds_of_llama_cpp_decode_as_modelled(
         engine="llama.cpp",
     )
     assert 0.8 < steps.time_s[0] * tokens_per_s / requests < 1.25
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "own"),
+    [
+        ("gradient_checkpointing", "true", ("recompute", ["full"])),
+        ("gradient_checkpointing", False, ("recompute", ["none"])),
+        ("gradient_checkpointing", "maybe", ("gradient_checkpointing", ["maybe"])),
+        ("fsdp", "full_shard auto_wrap", ("zero_stage", [3])),
+        ("recompute", "full", ("recompute", ["full"])),
+        ("tp", 8, ("tp", [8])),
+        ("unheard", "x", ("unheard", ["x"])),
+    ],
+)
+def test_a_program_spells_a_setting_in_its_own_words(
+    key: str, value: object, own: tuple[str, list[object]]
+) -> None:
+    assert in_own_words(key, [value], "transformers") == own

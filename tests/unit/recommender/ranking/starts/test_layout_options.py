@@ -20,6 +20,7 @@ from recommender.cost_model.question import Question
 from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.layout_question import LayoutQuestion, batches
 from recommender.ranking.starts.layout_options import (
+    IN_VAIN,
     USUAL_TPOT_S,
     layout_options,
     narrower_fit,
@@ -202,6 +203,17 @@ def test_other_layouts_are_compared_at_no_more_than_the_launch_admits(engines: f
 def test_a_framework_that_does_not_split_replicates() -> None:
     assert [one.layout.dp for one in layout_options(replace(question(), splits=False))] == [8]
     assert layout_options(replace(question("qwen3-32b"), splits=False)) == []
+
+
+def test_of_a_training_that_may_not_fit_the_one_that_surely_does_comes_first() -> None:
+    query = replace(question(phase="training", global_batch=24), shards=({}, {"zero_stage": 3.0}))
+    best = layout_options(query)[0]
+    tight = replace(best, memory_bytes=1.0, capacity_bytes=1.0)
+    assert best.chance_to_fit > tight.chance_to_fit == 0.5
+    for one in layout_options(query):
+        assert one.log_merit == pytest.approx(
+            math.log(one.results["throughput"]) - IN_VAIN * (1 - one.chance_to_fit)
+        )
 
 
 def test_a_stated_batch_of_training_is_kept() -> None:
