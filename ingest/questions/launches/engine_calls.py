@@ -15,8 +15,6 @@ _VERSION = r"v?(\d+(?:\.\d+)+\w*)"
 _MOST_LETTERS = 100_000
 _MOST_DEPTH = 100
 """Nodes of a program in each other; a deeper one cannot be printed again."""
-_SCRIPT = "train.py"
-"""Name of the user's own script where a program has no command of its own."""
 _OUTPUT = "output_dir"
 """First argument of those of a trainer: https://huggingface.co/docs/transformers/main_classes/trainer"""
 _NO_MODELS = ("Tokenizer", "Processor", "Config", "Peft", "Extractor", "Scheduler")
@@ -54,8 +52,9 @@ class EngineCall:
     @property
     def command(self) -> ShellCommand:
         """The command that would start it."""
-        begin = self.signs.commands[0].split() if self.signs.commands else ["python", _SCRIPT]
-        trains = self.signs.reader == "trainer"
+        signs = self.signs
+        begin = signs.commands[0].split() if signs.commands else ["python", signs.scripts[0].replace("*", "")]
+        trains = signs.reader == "trainer"
         words = (*begin, *as_flags({**self.beside, **self.values}, states=trains))
         return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
 
