@@ -28,7 +28,6 @@ class Convolution:
         size: Side of the output.
         groups: Channel groups; as many as channels when depthwise.
         repeats: How often this layer occurs.
-        stride: Step of the window.
     """
 
     channels: int
@@ -37,11 +36,10 @@ class Convolution:
     size: int
     groups: int = 1
     repeats: int = 1
-    stride: int = 1
 
     def __post_init__(self) -> None:
         """Refuse sizes that no layer has."""
-        sizes = (self.channels, self.filters, self.kernel, self.size, self.groups, self.repeats, self.stride)
+        sizes = (self.channels, self.filters, self.kernel, self.size, self.groups, self.repeats)
         if min(sizes) < 1 or self.channels % self.groups or self.filters % self.groups:
             raise InputError(f"convolution: sizes of at least 1, groups that divide the channels: {self}")
 
@@ -79,7 +77,7 @@ class Convolution:
 
 def _bottlenecks(blocks: Sequence[int], width: int = 1, groups: int = 1, base: int = 64) -> list[Convolution]:
     """The 50-layer kind: 1x1, 3x3, 1x1 (He et al. 2016; ResNeXt: Xie et al. 2017)."""
-    layers = [Convolution(3, 64, 7, 112, stride=2)]
+    layers = [Convolution(3, 64, 7, 112)]
     channels = 64
     for stage, count in enumerate(blocks):
         side, out = 56 // 2**stage, 256 * 2**stage
@@ -87,7 +85,7 @@ def _bottlenecks(blocks: Sequence[int], width: int = 1, groups: int = 1, base: i
         first = side if stage == 0 else side * 2
         layers += [
             Convolution(channels, inner, 1, first),
-            Convolution(inner, inner, 3, side, groups=groups, stride=1 if stage == 0 else 2),
+            Convolution(inner, inner, 3, side, groups=groups),
             Convolution(inner, out, 1, side),
             Convolution(channels, out, 1, side),
         ]
@@ -103,11 +101,11 @@ def _bottlenecks(blocks: Sequence[int], width: int = 1, groups: int = 1, base: i
 
 def _basic(blocks: Sequence[int]) -> list[Convolution]:
     """The 18 and 34-layer kind: two 3x3 (He et al. 2016)."""
-    layers = [Convolution(3, 64, 7, 112, stride=2)]
+    layers = [Convolution(3, 64, 7, 112)]
     channels = 64
     for stage, count in enumerate(blocks):
         side, out = 56 // 2**stage, 64 * 2**stage
-        layers.append(Convolution(channels, out, 3, side, stride=1 if stage == 0 else 2))
+        layers.append(Convolution(channels, out, 3, side))
         layers.append(Convolution(out, out, 3, side, repeats=2 * count - 1))
         if stage:
             layers.append(Convolution(channels, out, 1, side))
@@ -129,7 +127,7 @@ def _vgg16() -> list[Convolution]:
 
 def _mobilenet_v2() -> list[Convolution]:
     """Sandler et al. 2018, table 2."""
-    layers = [Convolution(3, 32, 3, 112, stride=2)]
+    layers = [Convolution(3, 32, 3, 112)]
     channels, side = 32, 112
     rows = (
         (1, 16, 1, 1),
@@ -142,12 +140,11 @@ def _mobilenet_v2() -> list[Convolution]:
     )
     for expand, filters, count, stride in rows:
         for place in range(count):
-            step = stride if place == 0 else 1
             wide = channels * expand
             if expand > 1:
                 layers.append(Convolution(channels, wide, 1, side))
-            side //= step
-            layers.append(Convolution(wide, wide, 3, side, groups=wide, stride=step))
+            side //= stride if place == 0 else 1
+            layers.append(Convolution(wide, wide, 3, side, groups=wide))
             layers.append(Convolution(wide, filters, 1, side))
             channels = filters
     return [*layers, Convolution(320, 1280, 1, 7), Convolution(1280, 1000, 1, 1)]

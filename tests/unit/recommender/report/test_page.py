@@ -12,7 +12,7 @@ import pytest
 from data import text
 from kg.errors import InputError
 from recommender.report.document import ReportDocument, finite
-from recommender.report.page import SECTIONS, UNFIT, page
+from recommender.report.page import SECTIONS, UNFIT, page, unfit
 from recommender.report.words import Words
 from tests.unit.recommender.report import contents
 
@@ -220,6 +220,13 @@ def test_two_parts_of_a_kind_have_anchors_and_names_of_their_own() -> None:
     ids = parsed(page(twice)).ids
     assert "experiment" in ids
     assert "experiment-2" in ids
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"), [(KeyError("rows"), "'rows' is missing"), (ValueError("no date"), "no date")]
+)
+def test_content_that_cannot_be_shown_says_why(fault: Exception, says: str) -> None:
+    assert str(unfit("a.json", fault)) == f"a.json: cannot be shown: {says}"
 
 
 def test_the_script_is_small() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kg.errors import InputError, MissingDependencyError
+from kg.errors import InputError, MissingDependencyError, WorkspaceError
 from recommender.report import writing
 from recommender.report.document import ReportDocument
 from recommender.report.writing import write_report
@@ -43,3 +43,27 @@ def test_a_pdf_without_a_browser_names_the_three(tmp_path: Path, monkeypatch: py
     with pytest.raises(MissingDependencyError, match="Chromium, Chrome or Edge"):
         write_report(tmp_path / "a.pdf", contents.document("experiment"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ('for word; do case "$word" in --print-to-pdf=*) printf PDF > "${word#*=}";; esac; done', ""),
+        ("printf 'one\\ntwo\\nthe last\\n' >&2; exit 3", r"exit 3\): the last$"),
+        ("true", r"exit 0\): it said nothing$"),
+    ],
+)
+def test_a_browser_prints_or_what_it_said_last_is_told(
+    script: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = tmp_path / "chromium"
+    browser.write_text(f"#!/bin/sh\n{script}\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    place = tmp_path / "a.pdf"
+    if says:
+        with pytest.raises(WorkspaceError, match=says):
+            write_report(place, contents.document("experiment"))
+    else:
+        write_report(place, contents.document("experiment"))
+    assert (place.read_bytes() == b"PDF") if not says else not place.exists()

@@ -70,6 +70,16 @@ def test_headers_have_their_time(client: httpx.Client, monkeypatch: pytest.Monke
             assert time.monotonic() - begun < 30
 
 
+def test_who_was_answered_waits_again_and_makes_room(
+    client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MOST_QUIET_OF_ADDRESS", 2)
+    with half(client, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") as answered:
+        assert answered.recv(4096).startswith(b"HTTP/1.1 200")
+        with half(client), half(client):
+            assert is_closed(answered, 5.0)  # before its time is over
+
+
 def test_a_slow_body_is_no_half_request(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
     with half(client, BODY) as slow:

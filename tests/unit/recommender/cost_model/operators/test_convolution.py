@@ -8,7 +8,9 @@ from recommender.cost_model.operators.convolution import Convolution, operator_l
 
 @pytest.mark.parametrize(
     ("name", "flops", "parameters"),
-    [("resnet18", 1.81e9, 11.7e6), ("resnet50", 4.09e9, 25.5e6), ("resnet152", 11.5e9, 60.2e6),
+    [("resnet18", 1.81e9, 11.7e6), ("resnet34", 3.66e9, 21.8e6), ("resnet50", 4.09e9, 25.5e6),
+     ("resnet101", 7.80e9, 44.5e6), ("resnet152", 11.5e9, 60.2e6), ("wide-resnet50-2", 11.4e9, 68.9e6),
+     ("wide-resnet101-2", 22.8e9, 126.9e6), ("resnext101-32x8d", 16.4e9, 88.8e6),
      ("vgg16", 15.5e9, 138.3e6), ("mobilenet-v2", 0.30e9, 3.5e6)],
 )  # fmt: skip
 def test_operator_lists_have_the_published_totals(name: str, flops: float, parameters: float) -> None:

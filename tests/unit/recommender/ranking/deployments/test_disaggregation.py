@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kg.nouns.entities import Problem
+from recommender.ranking.deployments import disaggregation
 from recommender.ranking.deployments.disaggregation import (
     DeploymentTerms,
     Disaggregation,
@@ -59,6 +60,24 @@ def test_the_slower_role_sets_the_pace_and_little_holds(shipped: Workspace) -> N
     assert found.at_once == pytest.approx(found.requests_per_s * answered_s)
     assert found.throughput == pytest.approx(256 * found.requests_per_s)
     assert found.ttft_s >= found.prefill.ttft_s > found.transfer_s > 0
+
+
+@pytest.mark.parametrize(
+    ("most", "at_once", "sizes", "users"),
+    [(6, None, [1, 2, 3, 4, 6], 256), (5, 3.0, [1, 2, 3, 4], 3), (1, 1e6, [1], 256)],
+)
+def test_an_instance_has_a_divisor_or_a_power_of_two(
+    shipped: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    at_once: float,
+    sizes: list[int],
+    users: float,
+) -> None:
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(disaggregation, "rated_deployments", lambda *told, **_: asked.append(told) or ())
+    list(replace(terms(shipped, count=6, model="qwen3-8b"), at_once=at_once).rated(most))
+    assert asked[0][2:4] == (sizes, users)
 
 
 def test_limits_are_kept(shipped: Workspace) -> None:

@@ -1,13 +1,16 @@
 """The engine that writes answers beside what training keeps."""
 
+import math
+
 import pytest
 
 from kg.terms.setting_registry import registry
 from recommender.cost_model.priced_step import PricedStep
 from recommender.cost_model.question import Question
+from recommender.cost_model.workloads.memory_fit import memory_bytes
 from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.starts.layout_options import layout_options
-from recommender.ranking.starts.rollout import LARGEST_SHARE, in_one_count, rollout_of
+from recommender.ranking.starts.rollout import LARGEST_SHARE, STEP, in_one_count, rollout_of
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.starts.situations import draft, situation
 from tests.unit.recommender.ranking.starts.test_pricing import asked
@@ -39,6 +42,24 @@ def test_what_lies_on_the_host_makes_room(shipped: Workspace, program: str) -> N
     wide = rollout_of(question, option, {"rollout_tensor": 4})
     assert wide is not None
     assert wide.tensors == 4
+
+
+@pytest.mark.parametrize(("program", "stays"), [("verl-megatron", True), ("verl", False)])
+def test_the_engine_has_what_training_leaves(shipped: Workspace, program: str, stays: bool) -> None:
+    """Nothing is moved: the share is the largest step beside the states, with gradients where a buffer stays."""
+    question, option = trained(shipped, program, 4096, 16)
+    found = rollout_of(question, option, {"host_optimizer": 0, "host_weights": 0, "host_gradients": 0})
+    told = {**question.settings, **option.settings, **option.layout.degrees()}
+    device = question.machine.device
+    parts = memory_bytes(
+        question.model, "training", [told], 16, engine=question.engine, reserved=device.reserved_bytes
+    )
+    held = {name: float(part[0]) for name, part in parts.items()}
+    states = held["weights"] + held["optimizer"] + stays * held["gradients"] + held["reserved"]
+    left = 1 - states / device.memory_capacity
+    assert found is not None
+    assert found.moved == ()
+    assert found.share == pytest.approx(min(math.floor(left / STEP) * STEP, LARGEST_SHARE))
 
 
 def test_a_share_that_training_leaves_no_room_for_is_refused(shipped: Workspace) -> None:

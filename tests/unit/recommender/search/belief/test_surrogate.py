@@ -28,6 +28,7 @@ def process(points: int = len(F)) -> PoolProcess:
 def textbook(p: PoolProcess, rows: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     scaled = F.astype(float) / p.kernel.scales
     k = matern(scaled, scaled, p.kernel.amplitude) + B @ COVARIANCE @ B.T
+    k = k + (0 if p._doubt is None else p._doubt.between(np.arange(60), np.arange(60)))
     inner = k[np.ix_(rows, rows)] + np.eye(len(rows)) * (p.kernel.noise**2 + 1e-5 * p.kernel.amplitude**2)
     gain = np.linalg.solve(inner, k[rows]).T
     return B @ W + gain @ (y - B[rows] @ W), np.diag(k - gain @ k[rows])
@@ -38,6 +39,8 @@ class _Doubt:
 
     def between(self, rows: np.ndarray, others: np.ndarray | slice) -> np.ndarray:
         return np.asarray(0.3 * np.outer(F[rows, 1], F[others, 1]), np.float32)
+
+    variance = 0.3 * F[:, 1] ** 2
 
 
 def test_the_evidence_is_the_textbooks_with_all_that_rows_share() -> None:
@@ -60,9 +63,11 @@ def test_the_evidence_is_the_textbooks_with_all_that_rows_share() -> None:
     assert values == pytest.approx([0, 0], abs=2e-3)
 
 
-def test_conditioning_is_the_textbook() -> None:
+@pytest.mark.parametrize("doubt", [None, _Doubt()])
+def test_conditioning_is_the_textbook(doubt: _Doubt | None) -> None:
     rows, y = np.array([3, 9, 20, 41]), np.array([0.1, 1.3, 0.7, 2.0])
     p = process()
+    p._doubt = doubt  # type: ignore[assignment]
     p.condition(rows, y)
     mean, variance = textbook(p, rows, y)
     assert p.mean == pytest.approx(mean, abs=2e-3)

@@ -22,6 +22,16 @@ def test_near_a_failure_it_is_less_likely_to_run() -> None:
     assert found[10] < 0.4
 
 
+def test_a_vote_reaches_a_part_of_the_range_whatever_its_unit_and_number() -> None:
+    """Beside a failure at an end stands the share of those that ran, half a result's worth, and no other vote."""
+    for scale, columns in ((1.0, 1), (1e4, 1), (1.0, 4)):
+        pool = np.repeat(scale * (POOL + 1), columns, axis=1)
+        beliefs = FeasibilityModel(pool)
+        beliefs.add(pool[[10]], np.array([True]), 2.0)
+        votes = 2 * np.exp(-0.5 * ((1 - POOL[:, 0]) / (0.35 / 2)) ** 2)
+        assert np.allclose(beliefs.probability, 0.5 * (1 / 3) / (votes + 0.5), rtol=1e-3)
+
+
 def test_a_foreign_failure_counts_less() -> None:
     ours, theirs = FeasibilityModel(POOL), FeasibilityModel(POOL)
     ours.add(POOL[[10]], np.array([True]))

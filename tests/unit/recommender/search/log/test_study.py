@@ -125,6 +125,16 @@ def test_a_log_reads_back_as_its_cases_exactly(tmp_path: Path, name: str) -> Non
     assert (failed.reason, failed.value) == ("out of memory: 40 GB", None)
 
 
+def test_a_copy_reads_back_as_the_search(tmp_path: Path) -> None:
+    log = log_of(str(tmp_path / "toy.journal"))
+    log.start(Suggestion(number=0, configuration=FIRST, origin="random"), SPACE, owner="me", until=None)
+    log.copy_to(tmp_path / "copy.journal")
+    copy = SearchLog.open(str(tmp_path / "copy.journal"))
+    assert (
+        [one.configuration for one in copy.trials()] == [one.configuration for one in log.trials()] == [FIRST]
+    )
+
+
 def test_a_trial_left_by_a_dead_worker_is_queued_and_claimed_once(tmp_path: Path) -> None:
     log = log_of(str(tmp_path / "toy.journal"))
     left = log.start(

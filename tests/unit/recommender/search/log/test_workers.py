@@ -1,7 +1,12 @@
 """Workers that are gone: by their process on this machine, by their silence elsewhere."""
 
+import subprocess
+import sys
+import time
+
 import pytest
 
+from recommender.search.log import workers
 from recommender.search.log.workers import Watch, gone_here, worker
 
 
@@ -13,6 +18,23 @@ def test_a_process_tells_of_this_machine_alone() -> None:
     assert gone_here(f"{machine}:{pid}:{birth}0:7") is True
     assert gone_here("elsewhere:1:1") is None
     assert gone_here("manual") is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="births and zombies are read in /proc")
+def test_a_process_that_nobody_waited_for_is_gone_and_a_number_tells_births_apart() -> None:
+    first = subprocess.Popen(["sleep", "60"])
+    time.sleep(0.05)  # five ticks of the clock that births are counted in
+    with subprocess.Popen(["sleep", "60"]) as second:
+        births = [workers._birth(one.pid) for one in (first, second)]
+        second.kill()
+    machine, _ = worker().split(":", 1)
+    told = f"{machine}:{first.pid}:{births[0]}"
+    assert (gone_here(told), births[0] != births[1]) == (False, True)
+    first.kill()
+    until = time.monotonic() + 10
+    while not gone_here(told):  # nobody has waited for it yet
+        assert time.monotonic() < until
+    first.wait()
 
 
 @pytest.mark.parametrize("beat_s", [0.5, 1.0, 2.0])
