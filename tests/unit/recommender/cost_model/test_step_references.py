@@ -17,6 +17,7 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import model_of
 from recommender.cost_model.machine import machine
 from recommender.cost_model.operators.kinds import KINDS, Operators
+from recommender.cost_model.settings.plans import PHASES, name_of
 
 PLACE = Path(__file__).with_name("step_references.json")
 HELD: dict[str, Any] = json.loads(PLACE.read_text(encoding="utf-8"))
@@ -50,12 +51,12 @@ def step_figures(case: dict[str, Any]) -> dict[str, float]:
     return {name: rounded(part[0]) for name, part in found.items() if part is not None}
 
 
-def operator_us(stem: str, row: list[float], place: str) -> float:
-    """Time of one call of an operator by its formula and priors."""
+def operator_figures(stem: str, row: list[float], place: str) -> list[float]:
+    """Microseconds of one call of an operator by its formula and priors, and what its correction is learned of."""
     device = Device(place, HELD["machines"][place]["device"])
     kind = KINDS[stem]
-    times, _ = kind.analytic(device, np.array([row], dtype=np.float64), kind.prior)
-    return rounded(times[0])
+    times, features = kind.analytic(device, np.array([row], dtype=np.float64), kind.prior)
+    return [rounded(value) for value in (times[0], *features[0])]
 
 
 def rounded(value: float) -> float:
@@ -73,14 +74,24 @@ def test_a_step_takes_what_it_took(case: dict[str, Any]) -> None:
     "call", HELD["operators"], ids=lambda call: f"{call['stem']} {call['row']} {call['machine']}"
 )
 def test_an_operator_takes_what_it_took(call: dict[str, Any]) -> None:
-    assert operator_us(call["stem"], call["row"], call["machine"]) == pytest.approx(call["us"], rel=1e-6)
+    found = operator_figures(call["stem"], call["row"], call["machine"])
+    assert found == pytest.approx(call["figures"], rel=1e-6)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_every_setting_is_in_a_step(phase: str) -> None:
+    stated = [
+        settings for case in HELD["steps"] if case["phase"] == phase for settings in case["settings"].items()
+    ]
+    moved = {name_of(name, PHASES[phase]) for name, value in stated}
+    assert set(PHASES[phase]) == moved | ({"data_parallel"} if phase == "training" else set())  # it follows
 
 
 if __name__ == "__main__":
     for one in HELD["steps"]:
         one["figures"] = step_figures(one)
     for one in HELD["operators"]:
-        one["us"] = operator_us(one["stem"], one["row"], one["machine"])
+        one["figures"] = operator_figures(one["stem"], one["row"], one["machine"])
     sections = [f'"{name}": {json.dumps(HELD[name], indent=1)}' for name in ("machines", "models")]
     for name in ("steps", "operators"):
         rows = ",\n".join(map(json.dumps, HELD[name]))
