@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _LOOKS = re.compile(
     r"^[^\S\n]*+-?[^\S\n]*+(services|containers|apiVersion|kind|leaderWorkerTemplate)[^\S\n]*+:", re.MULTILINE
 )
-_REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
+_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_]\w*)\)")
+"""As Kubernetes fills a word: k8s.io/kubernetes, third_party/forked/golang/expansion/expand.go."""
 _INTERPOLATED = re.compile(r"\$\$|\$\{([A-Za-z_]\w*)(?::?-([^}]{0,999}+))?[^}]{0,999}+\}|\$([A-Za-z_]\w*)")
 _DEEPEST = 30
 _UNIT = re.compile(r"^(ExecStart|Environment|command|environment)[ ]*=[ ]*[-@:+!]*(.*)$", re.MULTILINE)
@@ -177,7 +178,9 @@ def _container(
     own = {name for word in words for name in _REFERENCE.findall(word)}
 
     def filled(match: re.Match[str]) -> str:
-        return environment.get(match[1], f"{UNKNOWN}{match[0]}{UNKNOWN}")
+        if match[0] == "$$":
+            return "$"
+        return match[0] if is_shell else environment.get(match[1], f"{UNKNOWN}{match[0]}{UNKNOWN}")
 
     devices = dict(_devices(pairs))
     labels = selector.keys() if selector is not None else {}
@@ -185,7 +188,7 @@ def _container(
     is_shell = "-c" in words
     return Container(
         command=ShellCommand(
-            words=tuple(word if is_shell else _REFERENCE.sub(filled, word) for word in words),
+            words=tuple(words if given is not None else (_REFERENCE.sub(filled, word) for word in words)),
             line=node.line,
             environment={name: value for name, value in environment.items() if name not in own} | devices,
             image=image,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from recommender.answers.deploying.commands import (
@@ -43,15 +44,26 @@ def compose(engines: Sequence[Engine], program: DeployedProgram) -> dict[str, An
     if len(engines) > 1:
         services["router"] = {
             "image": program.image, "network_mode": "host", "entrypoint": [],
-            "command": ["bash", "-c", _routing(program, addresses)],
+            "command": ["bash", "-c", _for_compose(_routing(program, addresses))],
         }  # fmt: skip
     return {"services": services}
+
+
+def _for_compose(text: str) -> str:
+    """A text that compose fills with no variable."""
+    return text.replace("$", "$$")
+
+
+def _for_kubernetes(text: str) -> str:
+    """A text that Kubernetes fills with no variable."""
+    return re.sub(r"\$(?=[$(])", "$$", text)
 
 
 def _service_of(one: EnginePlace, devices: range, program: DeployedProgram) -> dict[str, Any]:
     service: dict[str, Any] = {
         "image": program.image, "network_mode": "host", "ipc": "host", "entrypoint": [],
-        "command": one.argv(), "environment": one.environment,
+        "command": [_for_compose(word) for word in one.argv()],
+        "environment": {name: _for_compose(value) for name, value in one.environment.items()},
         "volumes": [f"${{MODEL_DIR:-{MODEL}}}:{MODEL}:ro"],
     }  # fmt: skip
     if program.resource.startswith("nvidia"):
@@ -126,13 +138,14 @@ def _template(
     one: EnginePlace, program: DeployedProgram, name: str, command: Sequence[str]
 ) -> dict[str, Any]:
     environment: list[Mapping[str, Any]] = [
-        {"name": key, "value": value} for key, value in one.environment.items()
+        {"name": key, "value": _for_kubernetes(value)} for key, value in one.environment.items()
     ]
     if one.meets_by_nixl:
         environment.append({"name": NIXL_HOST, "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}})
     each = one.engine.devices // one.engine.servers
     container = {
-        "name": "engine", "image": program.image, "command": list(command), "env": environment,
+        "name": "engine", "image": program.image,
+        "command": [_for_kubernetes(word) for word in command], "env": environment,
         "ports": [{"containerPort": PORT}], "resources": {"limits": {program.resource: each}},
         "volumeMounts": [
             {"name": "model", "mountPath": MODEL, "readOnly": True},

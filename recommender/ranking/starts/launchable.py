@@ -131,6 +131,8 @@ def _refused(item: PlanSetting, answer: LookUp) -> str:
     setting = answer.setting
     if setting is None or answer.standing is not Standing.TAKEN or item.where is SettingPlace.ENV:
         return ""
+    if item.value is None and item.where is SettingPlace.FLAG and setting.type != "bool":
+        return "it has no value"
     if item.value is None or (item.value is True and setting.type != "bool"):
         return ""  # a flag that may stand without a value
     if _TO_FILL.fullmatch(str(item.value)):

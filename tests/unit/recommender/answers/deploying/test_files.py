@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -53,6 +54,22 @@ def test_one_kind_of_engine_has_a_script_a_service_and_a_set(shipped: Workspace)
     assert container["image"].startswith("vllm/vllm-openai:v")
     assert met["kind"] == "Service"
     assert "clusterIP" not in met["spec"]
+
+
+@pytest.mark.parametrize("name", ["$$(HOME)x", "$(touch x)", "a$$$b $5"])
+def test_no_file_fills_a_variable_into_a_value(shipped: Workspace, name: str) -> None:
+    files = made(shipped, software={"vllm": ""}, current={"served_model_name": name})
+    commands = {
+        "compose.yaml": documents(files, "compose.yaml")[0]["services"]["serve"]["command"],
+        "kubernetes.yaml": documents(files, "kubernetes.yaml")[0]["spec"]["template"]["spec"]["containers"][
+            0
+        ]["command"],
+    }
+    for file, words in commands.items():
+        word = words[words.index("--served-model-name") + 1]
+        filled = r"\$\$|\$\(\w+\)" if file == "kubernetes.yaml" else r"\$\$|\$"
+        assert re.sub(filled, lambda match: "$" if match[0] == "$$" else "!", word) == name
+        assert name in runs(files.texts[file])[0]
 
 
 @pytest.mark.parametrize("program", ["vllm", "sglang"])

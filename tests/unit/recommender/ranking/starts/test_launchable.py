@@ -31,6 +31,7 @@ def kept(*settings: PlanSetting, framework: str = "vllm") -> tuple[list[str], li
     [
         (setting("--max-num-seqs", 64), ""),
         (setting("--max-num-seqs", "many"), "does not take many"),
+        (setting("--max-num-seqs", None, Origin.CURRENT), "it has no value"),
         (setting("--kv-cache-dtype", "fp77", Origin.CURRENT), "does not take fp77"),
         (setting("--use-v2-block-manager", True, Origin.CURRENT), "removed in 0.10.0"),
         (setting("--no-such-flag", 1), "none of that name"),
