@@ -95,6 +95,7 @@ class Collective:
         start_us: When it began; None if not collected.
         transfers: By kind of link.
         place: File and rows that state it.
+        members: Ranks of its group; 0 if unknown.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Collective:
     start_us: float | None
     transfers: tuple[Transfer, ...]
     place: FactPlace
+    members: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,4 +97,5 @@ def _collective(call: GroupCall, transit_us: float) -> Collective:
         start_us=call.start_ns / 1e3,
         transfers=moved,
         place=call.place,
+        members=call.members,
     )

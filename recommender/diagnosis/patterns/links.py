@@ -9,7 +9,7 @@ import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
 from recommender.diagnosis.patterns.packets import LEAST_BYTES
-from recommender.diagnosis.rank.collectives import LOCAL, moving_us
+from recommender.diagnosis.rank.collectives import LOCAL, moving_us, places
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Evidence of a link slower than its peers, and of copies within the device for want of alignment."""
+    """Evidence of slow links, beside their peers and beside the device, and of copies within it."""
     if view.total_us <= 0:
         return
     links = [link for link in view.rank.links if link.operator.lower().endswith("-total")] or list(
@@ -30,6 +30,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     local_ms = sum(link.time_ms for link in links if link.transport == LOCAL)
     moved_ms = sum(link.time_ms for link in links if link.transport != LOCAL)
     yield from slow_links(links, view, thresholds, view.exposed_share)
+    yield from _below_the_device(view, thresholds)
     if moved_ms > 0 and not any(link.transport == "RDMA" for link in links):
         says = "nothing goes over RDMA"
         yield setting_evidence(view, "rdma-priority-mismatch", says, (), shown=0.0)
@@ -47,6 +48,50 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
                 thresholds.shows("communication-address-misalignment", "hccl_inner_copy_share", share)
             ),
         )
+
+
+_RINGS = {"allreduce": 2.0, "allgather": 1.0, "reducescatter": 1.0, "alltoall": 1.0}
+"""Times that all data but a rank's own part goes through its links, by the beginning of a name."""
+
+
+def _below_the_device(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence that large collectives within a server move less than the links of a known device carry."""
+    from kg.errors import MissingFactError
+    from recommender.cost_model.operators.network import Network
+
+    world = view.rank.parallel.get("world_size")
+    per_node = view.device.get("devices_per_server", 0.0)
+    if not isinstance(world, int) or not isinstance(per_node, int | float) or world > per_node:
+        return
+    sent_gb = spent_us = wanted_us = 0.0
+    slow = []
+    for item in view.rank.collectives:
+        name = item.name.lower().replace("_", "")
+        times = next((times for start, times in _RINGS.items() if name.startswith(start)), 0.0)
+        size_mb = sum(transfer.size_mb for transfer in item.transfers)
+        if times == 0 or size_mb < LARGE_MB or item.members < 2:
+            continue
+        try:
+            rate = float(Network("", view.device, float(per_node)).inside(np.array(float(item.members))))
+        except MissingFactError:
+            return
+        sent = times * size_mb / 1e3 * (1 - 1 / item.members)
+        sent_gb, spent_us = sent_gb + sent, spent_us + moving_us(item)
+        wanted_us += sent / rate * 1e15
+        slow.append(item)
+    if spent_us <= 0:
+        return
+    part = wanted_us / spent_us
+    yield step_evidence(
+        view,
+        "collective-inefficiency",
+        max(0.0, spent_us - wanted_us) * view.exposed_share,
+        f"collectives of {LARGE_MB:g} MB or more move {sent_gb / spent_us * 1e6:.1f} GB/s through a device, "
+        f"whose links within a server carry {sent_gb / wanted_us * 1e6:.0f}",
+        MetricReading(metric="collective_bandwidth_utilisation", value=part, unit="1"),
+        places(slow),
+        shown=float(thresholds.shows("collective-inefficiency", "collective_bandwidth_utilisation", part)),
+    )
 
 
 REFERENCE_GB_S = {"HCCS": 18.0, "RDMA": 12.5}

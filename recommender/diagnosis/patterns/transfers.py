@@ -15,6 +15,7 @@ from recommender.diagnosis.rank.view import exclusive_shares, in_steps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ingest.profiles.facts.run import Collective
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.thresholds import Thresholds
@@ -27,23 +28,34 @@ _GATHER = ("allgather",)
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
-    """Evidence of all exposed communication, then of its parts."""
+    """Evidence of all exposed communication, then of its parts.
+
+    Inference reduces each layer's result before it can go on: that is a loss from the mark of all
+    communication on.
+    """
     exposed = view.step_sum("exposed_us")
     if view.total_us <= 0 or (exposed <= 0 and not view.rank.collectives and not view.rank.links):
         return
     share = exposed / view.total_us
     mark = ("exposed-communication", "communication_not_overlapped_share")
     bad = float(thresholds.shows(*mark, share))
+    inline, bad_inline = 0.0, bad
+    if view.infers:
+        bad_inline = float(thresholds.shows("communication", mark[1], share))
+        tensor = [item for item in view.rank.collectives if _use(view, item) == TENSOR]
+        together = sum(item.elapse_ms for item in view.rank.collectives)
+        inline = exposed * (sum(item.elapse_ms for item in tensor) / together if together > 0 else 1.0)
+    usual = max(_last_us(view) * (1 - bad), inline * (1 - bad_inline))
     yield step_evidence(
         view,
         "exposed-communication",
-        exposed - _last_us(view) * (1 - bad),
+        exposed - usual,
         f"communication that nothing hides is {share:.0%} of the step",
         MetricReading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
     )
     yield from _waits(view, thresholds)
-    yield from _moving(view, bad)
+    yield from _moving(view, bad, bad_inline)
     yield from _exchange(view, bad)
 
 
@@ -94,19 +106,25 @@ def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         )
 
 
-def _moving(view: View, bad: float) -> Iterator[SoftEvidence]:
+def _use(view: View, item: Collective) -> str:
+    """The use of a collective's group; where nothing describes it, training reduces gradients in it, and
+    inference what tensors over several devices add up to."""
+    if item.group in view.uses or item.is_p2p:
+        return view.uses.get(item.group, "")
+    return TENSOR if view.infers and is_of(item, (*_GRADIENT, *_GATHER)) else DATA
+
+
+def _moving(view: View, bad: float, bad_inline: float) -> Iterator[SoftEvidence]:
     """Evidence of transfers that nothing hides, by what their group is for."""
     shared = [item for item in view.rank.collectives if not item.is_p2p]
-    inside = [item for item in shared if view.uses.get(item.group, DATA) == DATA]
+    inside = [item for item in shared if _use(view, item) == DATA]
     scattering = {item.group for item in inside if is_of(item, _SCATTER)}
     gathers = [item for item in inside if is_of(item, _GATHER) and item.group in scattering]
     gradients = [item for item in inside if is_of(item, _GRADIENT)]
     sharded = is_fully_sharded(view.rank)
     added = [] if sharded else gathers
     words = "reductions and gathers of parameters" if added else "reductions"
-    uses = {
-        use: [c for c in view.rank.collectives if view.uses.get(c.group) == use] for use in (TENSOR, CONTEXT)
-    }
+    uses = {use: [c for c in view.rank.collectives if _use(view, c) == use] for use in (TENSOR, CONTEXT)}
     stages = [item for item in shared if view.uses.get(item.group) == STAGES]
     for node, items, what in (
         ("data-parallel-communication", [*gradients, *added], words),
@@ -124,7 +142,7 @@ def _moving(view: View, bad: float) -> Iterator[SoftEvidence]:
                 f"{what} move data for {moving / 1e3:.1f} ms beside no computation",
                 MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
                 places(items),
-                shown=bad,
+                shown=bad_inline if node == "tensor-parallel-communication" else bad,
             )
 
 

@@ -54,17 +54,23 @@ def trains(rank: Rank) -> bool:
     )
 
 
-def is_forward_only(profile: Profile) -> bool:
-    """Return whether every rank is a recording of a GPU with products of which no backward pass ran."""
-    return bool(profile.ranks) and all(
-        rank.layout in GPU_LAYOUTS
-        and rank.kernels is not None
-        and of_kind(rank.kernels, PRODUCTS).any()
-        and not trains(rank)
-        for rank in profile.ranks
+def infers(rank: Rank) -> bool:
+    """Return whether a rank shows that it only infers: work of servers, or a GPU's products, and nothing backward."""
+    if rank.kernels is None or trains(rank):
+        return False
+    labels = [label.lower().replace("_", "") for label in rank.kernels.label.labels]
+    return any(part in label for label in labels for part in _SERVING) or (
+        rank.layout in GPU_LAYOUTS and bool(of_kind(rank.kernels, PRODUCTS).any())
     )
 
 
+def is_forward_only(profile: Profile) -> bool:
+    """Return whether every rank only infers."""
+    return bool(profile.ranks) and all(map(infers, profile.ranks))
+
+
+_SERVING = ("pagedattention", "increflash", "promptflash", "fusedinfer", "reshapeandcache")
+"""Kernels that read or write a cache of keys and values: no training has one."""
 _BACKWARD = ("grad", "backprop", "adam", "bwd")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.rank.kinds import chains
+from recommender.diagnosis.rank.program_signs import infers
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.kernels import Floats, Kernels, Mask
@@ -84,6 +85,11 @@ class View:
         exposed = self.step_sum("exposed_us")
         together = exposed + self.step_sum("overlapped_us")
         return exposed / together if together > 0 else 1.0
+
+    @cached_property
+    def infers(self) -> bool:
+        """True if the rank shows that it only infers."""
+        return infers(self.rank)
 
     @cached_property
     def measured_cores(self) -> float:
