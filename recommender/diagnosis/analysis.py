@@ -23,6 +23,7 @@ from recommender.diagnosis.patterns import (
     phases,
     pipes,
     settings,
+    sharing,
     tiles,
     transfers,
 )
@@ -44,7 +45,9 @@ if TYPE_CHECKING:
 Evidence = Mapping[tuple[str, int | None], "SoftEvidence"]
 """Evidence by node and rank."""
 
-KERNEL_ANALYSERS = (*(pipes.find, operators.find, tiles.find, clocks.find, chains.find, phases.find),)
+KERNEL_ANALYSERS = (
+    *(pipes.find, operators.find, tiles.find, clocks.find, sharing.find, chains.find, phases.find),
+)
 """Analysers of ranks whose kernels were collected: what they find is lost in computing."""
 
 COMMUNICATION_ANALYSERS = (transfers.find, packets.find, links.find)

@@ -77,7 +77,8 @@ class Finding:
     @property
     def confidence(self) -> float:
         """Confidence that it is the reason, beside the others named and no surer than its evidence."""
-        return min(confidence_of(self.part), 1.0 if self.evidence is None else self.evidence.shown)
+        most = 1.0 if self.evidence is None else min(self.evidence.shown, self.evidence.sure)
+        return min(confidence_of(self.part), most)
 
     @property
     def evidence(self) -> SoftEvidence | None:

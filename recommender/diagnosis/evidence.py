@@ -40,6 +40,7 @@ class SoftEvidence(JsonNoun):
         is_setting: A fact about settings, which costs nothing by itself but explains what does.
         level: Property of the job that the cost hangs on; None if it hangs on none. Where the property is
             what it was in an earlier run, more cost has another cause.
+        sure: Most confidence in its name, where the time is certain and the reason a guess.
         beyond_us: What it costs beyond the mean of the other ranks that could lose it; None without such.
     """
 
@@ -53,6 +54,7 @@ class SoftEvidence(JsonNoun):
     places: tuple[FactPlace, ...] = ()
     is_setting: bool = field(default=False, metadata=NOT_IN_JSON)
     level: float | None = field(default=None, metadata=NOT_IN_JSON)
+    sure: float = field(default=1.0, metadata=NOT_IN_JSON)
     beyond_us: float | None = field(default=None, metadata=NOT_IN_JSON)
 
     def capped(self, most_us: float) -> SoftEvidence:
@@ -71,6 +73,7 @@ def step_evidence(
     places: tuple[FactPlace, ...],
     *,
     shown: float = 1.0,
+    sure: float = 1.0,
     level: float | None = None,
 ) -> SoftEvidence:
     """Evidence of lost time of the step that belongs to no single kernels."""
@@ -83,6 +86,7 @@ def step_evidence(
         readings=(reading,),
         places=places,
         rank=view.rank.rank,
+        sure=sure,
         level=level,
     )
 

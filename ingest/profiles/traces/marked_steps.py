@@ -58,6 +58,24 @@ class Launches:
         return found
 
 
+LEAST_UPDATES = 4
+"""Updates of an optimiser from which on what lies between them are steps: three are compared. Assumed."""
+
+
+def steps_of_updates(updates: Sequence[Step]) -> list[Step]:
+    """The steps of a program that marks none: each ends with an update of its optimiser.
+
+    Of several optimisers the one that updates least often tells; what lies before its first update is none.
+    """
+    of_name: dict[str, list[Step]] = {}
+    for item in sorted(updates):
+        of_name.setdefault(item[2], []).append(item)
+    least = min(of_name.values(), key=len, default=[])
+    if len(least) < LEAST_UPDATES:
+        return []
+    return [(before[1], now[1], str(at)) for at, (before, now) in enumerate(pairwise(least), 1)]
+
+
 def with_steps(kernels: Kernels, marks: Sequence[Step], launched: Integers) -> Kernels:
     """Kernels with their step; before the first and behind the last one there is none.
 

@@ -32,7 +32,7 @@ from ingest.profiles.traces.gpu_events import (
     SAVING,
     GpuEvents,
 )
-from ingest.profiles.traces.marked_steps import notes_on, with_steps
+from ingest.profiles.traces.marked_steps import Step, notes_on, steps_of_updates, with_steps
 from ingest.profiles.traces.python_frames import COLLECTOR_FRAME, PythonFrames
 from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
 
@@ -89,13 +89,23 @@ class _Reader:
         self.builder = KernelBuilder(file)
         self.calls: dict[tuple[str, str], list[float]] = {}
         self.counters = CounterEvents(file)
-        self.steps: list[tuple[int, int, str]] = []
+        self.steps: list[Step] = []
+        self.updates: list[Step] = []
         self.events = self.impossible = 0
         self.gpu = GpuEvents(file, self.builder)
         self.is_gpu = False
         self.frames = PythonFrames()
         self.spans = SpanBuilder()
         self.step_thread: object = None
+        self.update_thread: object = None
+
+    def mark_steps(self) -> None:
+        """Take a step as what lies between two updates, where the program marks none itself."""
+        if not self.steps and self.is_gpu:
+            self.steps = steps_of_updates(self.updates)
+            self.step_thread = self.update_thread
+            for start, end, _ in self.steps:
+                self.spans.take(STEP, "", start, (end - start) / 1e3)
 
     def take(self, event: object) -> None:
         self.events += 1
@@ -160,6 +170,10 @@ class _Reader:
         elif SAVING.search(name):
             self._call("save", name, lasted, event)
         elif name.startswith(MARKS) or name.endswith(COMPILED):
+            at = nanoseconds(event.get("ts"))
+            if name.startswith("Optimizer.step#") and at is not None:
+                self.updates.append((at, at + round(lasted * 1e3), name))
+                self.update_thread = event.get("tid")
             self._call(
                 "mark", name.partition("#")[0] if name.startswith("Optimizer") else name, lasted, event
             )
@@ -226,6 +240,7 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
         on_fault(f"{path.name}: {reader.impossible} events last no time that can be, and are left out")
     found.events, found.is_gpu = reader.events, reader.is_gpu
     found.counters = reader.counters
+    reader.mark_steps()
     if len(reader.builder):
         kernels = reader.gpu.with_shapes(reader.builder.build())
         launched = reader.gpu.launches.times_ns(len(kernels))

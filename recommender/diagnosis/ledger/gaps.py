@@ -10,7 +10,7 @@ import numpy as np
 
 from ingest.profiles.facts.host_spans import LEAST_US, OPERATOR, STEP
 from ingest.profiles.facts.stretches import overlap_us, union
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, LAUNCH, STOPS, UNSEEN_HOST
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, LAUNCH, STOPS, SWITCHES, UNSEEN_HOST
 from recommender.diagnosis.rank.host_calls import (
     CALLED,
     LAUNCHES,
@@ -41,6 +41,12 @@ RECURS = 2.0
 """Times of the lower quarter of steps that a wait of every step takes at most. Assumed."""
 ALONE, APART = 0.8, 4.0
 """Part of a step's stops that one makes, and times of the usual longest stop that it lasts. Assumed."""
+SWITCH_US, NEAR_SWITCH = 5000.0, 0.08
+"""Python's interval between switches of threads (``sys.getswitchinterval``), and part of it by which a gap
+may differ: what else the host does around it. The second assumed."""
+LEAST_SWITCHES, ANYHOW = 8, 0.3
+"""Gaps of that length from which they are no chance, and least spread of what lies between them over its
+mean. Assumed; chance has one gap of six near."""
 LATE_US = 5.0
 """A gap that is longer is no switch between two kernels: a launch takes some 5 µs at least."""
 CLOSE = 64
@@ -97,7 +103,9 @@ def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = mat
         times = _told_by_sums(long, rank, steps, most_waits_us)
     rest = times.pop(HOST)
     stops = np.where(_stops(long, rest, steps), rest, 0.0)
-    times[STOPS], rest = stops, _by_step(long, rest - stops, steps)
+    times[STOPS], rest = stops, rest - stops
+    switches = np.where(_switches(long, rest), rest, 0.0)
+    times[SWITCHES], rest = switches, _by_step(long, rest - switches, steps)
     found = {reason: _by_step(long, us, steps) for reason, us in times.items()}
     brief = gaps.where(short)
     held = (
@@ -239,6 +247,20 @@ def _stops(gaps: Gaps, us: Floats, steps: int) -> Mask:
     if not 2 <= len(hit) <= steps / 2 or is_regular or least == 1 == int(apart.max()):
         return np.zeros(len(us), np.bool_)
     return np.asarray(np.isin(gaps.step, hit) & (us == longest[gaps.step]), np.bool_)
+
+
+def _switches(gaps: Gaps, us: Floats) -> Mask:
+    """Gaps of one of Python's switch intervals or several, if most of the host's are and lie anyhow, (g,).
+
+    A thread that wants the interpreter asks the one that has it to let go, and waits an interval for it.
+    """
+    turns = np.rint(us / SWITCH_US)
+    near = (turns >= 1) & (np.abs(us / SWITCH_US - turns) <= NEAR_SWITCH * turns)
+    begin = np.sort(gaps.start_ns[near])
+    apart = np.diff(begin)
+    if len(begin) < LEAST_SWITCHES or us[near].sum() < us.sum() / 2 or apart.std() < ANYHOW * apart.mean():
+        return np.zeros(len(us), np.bool_)
+    return near
 
 
 def _told_by_sums(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float) -> dict[str, Floats]:

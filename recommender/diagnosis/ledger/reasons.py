@@ -34,7 +34,8 @@ LAUNCH, HOST, UNSEEN_HOST = "behind launches", "host, no call explains it", "hos
 COPY = "copy by the copy engine"
 BEFORE, AFTER = "before the first work of a step", "after the last work of a step"
 STOPS = "host, a long stop now and then"
-GAPS = (*CALLED, BEFORE, AFTER, STOPS)
+SWITCHES = "host, stops of 5 ms"
+GAPS = (*CALLED, BEFORE, AFTER, STOPS, SWITCHES)
 """Reasons of gaps that calls of the host or their place tell, the surest first."""
 
 

@@ -13,7 +13,7 @@ from recommender.diagnosis.rank.view import LEAST_US, KernelView
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.profiles.facts.kernels import Floats, Integers
+    from ingest.profiles.facts.kernels import Floats
     from recommender.diagnosis.evidence import SoftEvidence
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.thresholds import Thresholds
@@ -65,7 +65,6 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         top = float(np.nanpercentile(clock, 95))
     else:
         yield from _all_alike(view)
-        yield from _in_periods(view)
         return
     nominal = view.device.get("clock_hz", 0.0)
     stated = float(nominal) / 1e6 if isinstance(nominal, int | float) else 0.0
@@ -128,58 +127,4 @@ def _all_alike(view: KernelView) -> Iterator[SoftEvidence]:
         lost,
         f"kernels of all kinds, as many as before, take {middle:.2f} times as long, as at a slower clock",
         MetricReading(metric="factor of the time of all kernels", value=middle, unit="1"),
-    )
-
-
-LEAST_STEPS = 4
-"""Steps of the same kernels from which on the quicker quarter of each tells how long it takes undisturbed."""
-NEAR = 8
-"""Kernels on either side that take longer where all do. Assumed: those of a layer."""
-AFFECTED, ELSEWHERE = 0.05, 0.2
-"""Share of a step that is slow if the step counts, and mean share of such steps in which a place is not slow.
-Assumed; it is 0 where the same places are slow in each."""
-
-
-def _in_periods(view: KernelView) -> Iterator[SoftEvidence]:
-    """Evidence of a device that is slow for a while, whatever runs then: its clock falls, or it is shared.
-
-    A kernel is set beside those of its place in other steps, which do the same. Work that differs from step
-    to step is longer at the same places of each; a stretch that lies anyhow in its step is not the program's.
-    """
-    kernels = view.kernels
-    step, name = kernels.texts["step"].codes, kernels.label.codes
-    order = np.lexsort((kernels.start_ns, step))
-    parts = np.split(order, np.flatnonzero(np.diff(step[order])) + 1)
-    alike: dict[bytes, list[Integers]] = {}
-    for part in parts:
-        alike.setdefault(name[part].tobytes(), []).append(part)
-    rows = max(alike.values(), key=len)
-    if len(rows) < LEAST_STEPS or len(rows[0]) <= 2 * NEAR:
-        return
-    at = np.stack(rows)
-    time = kernels.duration_us[at]
-    usual = np.quantile(time, 0.25, axis=0)
-    slow = (time > SLOWER * usual) & (view.exclusive[at] == 1)
-    weight = np.ones(2 * NEAR + 1)
-    near = np.apply_along_axis(np.convolve, 1, slow.astype(float), weight, "same")
-    held = slow & (near >= ALIKE * np.convolve(np.ones(at.shape[1]), weight, "same"))
-    beyond = np.where(held, time - usual, 0.0)
-    affected = held[(time * held).sum(axis=1) > AFFECTED * time.sum(axis=1)]
-    if not affected.any():
-        return
-    elsewhere = float(((1 - affected.mean(axis=0)) * beyond).sum() / beyond.sum())
-    kinds = len(np.unique(name[at[0]]))
-    hit = len(np.unique(name[at[held]]))
-    if kinds < LEAST_KINDS or hit < ALIKE * kinds or elsewhere < ELSEWHERE:
-        return
-    lost = np.zeros(len(kernels))
-    lost[at] = beyond
-    factor = float(time[held].sum() / (time - beyond)[held].sum())
-    yield kernel_evidence(
-        view,
-        "frequency-drop",
-        lost,
-        f"for a while kernels of all kinds take {factor:.2f} times as long as at that place of other steps, "
-        "as at a slower clock or beside another program on the device",
-        MetricReading(metric="factor of the time of all kernels", value=factor, unit="1"),
     )

@@ -13,7 +13,7 @@ from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, COPY, LAUNCH, STOPS
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, COPY, LAUNCH, STOPS, SWITCHES
 from recommender.diagnosis.rank.host_calls import (
     ALLOCATES,
     COLLECTS,
@@ -50,14 +50,15 @@ NODES = {
     ALLOCATES: "memory-allocation-stall",
     COMPUTES: "code-high-latency-function",
     WAITS: "host-device-synchronisation",
+    SWITCHES: "gil-lock-preemption",
     LAUNCH: "kernel-launch-overhead",
 }
 """The loss that each reason of a gap is; what no reason tells is of an idle host and nothing more."""
 PLACED = {LOADS: BEFORE, SAVES: AFTER, COLLECTS: STOPS}
 """Reasons that the place of a gap in a step of training tells: what comes before its work is its input."""
 CONJECTURE = 0.7
-"""Degree to which a long stop now and then shows a collection of garbage: the host may stop so for reasons
-that no table tells. Assumed."""
+"""Most confidence that a long stop now and then is a collection of garbage, and that stops of one length are
+waits for Python's lock: the host may stop so for reasons that no table tells. Assumed."""
 _RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
 """Reasons that a GPU's recorded runtime would show: where it does not, there was no such call."""
 COPY_OF_SAVING = 1e-3
@@ -113,7 +114,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
                 metric=f"time of gaps: {by_place if placed else reason}", value=lost * 1e-6, unit="s"
             ),
             tuple(call.place for call in calls[:3]) or tuple(step.place for step in view.rank.steps[:1]),
-            shown=CONJECTURE if by_place == STOPS and placed > lost / 2 else 1.0,
+            sure=CONJECTURE if reason == SWITCHES or (by_place == STOPS and placed > lost / 2) else 1.0,
         )
     yield from _reads(view)
     yield from _dynamic(view, free)
@@ -137,6 +138,11 @@ def _says(view: View, reason: str, placed_us: float) -> str:
     us = view.gap_us.get(reason, 0.0)
     if reason == LAUNCH:
         return f"the device waits {us / 1e3:.2f} ms for launches, in gaps up to a launch or two"
+    if reason == SWITCHES:
+        return (
+            f"{us / 1e3:.2f} ms of gaps last 5 ms or a multiple, as a thread does that waits for its turn "
+            "while another one keeps Python's lock"
+        )
     calls = calls_of(view.rank.calls, reason)
     name, covered_us = _covering(view, reason)
     name = name or (calls[0].name if calls else "")

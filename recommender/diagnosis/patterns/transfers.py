@@ -107,8 +107,10 @@ def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 
 
 def _use(view: View, item: Collective) -> str:
-    """The use of a collective's group; where nothing describes it, training reduces gradients in it, and
-    inference what tensors over several devices add up to."""
+    """The use of a collective's group.
+
+    Where nothing describes it, training reduces gradients in it, and inference the parts of a layer's result.
+    """
     if item.group in view.uses or item.is_p2p:
         return view.uses.get(item.group, "")
     return TENSOR if view.infers and is_of(item, (*_GRADIENT, *_GATHER)) else DATA

@@ -55,7 +55,7 @@ def trains(rank: Rank) -> bool:
 
 
 def infers(rank: Rank) -> bool:
-    """Return whether a rank shows that it only infers: work of servers, or a GPU's products, and nothing backward."""
+    """Return whether a rank shows that it only infers: a server's kernels, or a GPU's and no backward pass."""
     if rank.kernels is None or trains(rank):
         return False
     labels = [label.lower().replace("_", "") for label in rank.kernels.label.labels]

@@ -9,7 +9,6 @@ import pytest
 from ingest.profiles.facts.kernels import KernelBuilder
 from ingest.profiles.facts.run import Rank
 from recommender.diagnosis.diagnosis import diagnose
-from recommender.diagnosis.patterns import clocks
 from recommender.diagnosis.patterns.clocks import highest_mhz, kernel_clocks_mhz
 from recommender.diagnosis.rank.view import KernelView, view_of
 
@@ -84,44 +83,3 @@ def test_a_clock_that_is_low_all_the_time_shows_beside_the_nominal_one(
     assert found.cause.node == "frequency-drop"
     assert found.cause.share == pytest.approx(0.25 * 7500 / 7550, rel=0.1)
     assert "25% below its nominal (2400 MHz)" in found.cause.evidence[-1].says
-
-
-KINDS = ("Gemm", "LayerNorm", "Softmax", "Gelu", "Add")
-
-
-def lasting(time_us: np.ndarray) -> KernelView:
-    """A rank without counters whose kernels last so long, shape (steps, kernels): five kinds in turn."""
-    builder = KernelBuilder("trace.json")
-    at = 0
-    for row, (step, place) in enumerate(np.ndindex(time_us.shape), 2):
-        lasted = float(time_us[step, place])
-        kind = KINDS[place % len(KINDS)]
-        builder.add(
-            row, at, duration_us=lasted, name=kind, kind=kind, core="", state="", stream="7", step=str(step)
-        )
-        at += round(lasted * 1e3)
-    view = view_of(Rank(rank=0, folder="", layout="Kineto trace", kernels=builder.build()))
-    assert isinstance(view, KernelView)
-    return view
-
-
-def test_stretches_in_which_all_kernels_take_longer_are_of_the_device(thresholds: Any) -> None:
-    time = np.full((6, 100), 50.0)
-    time.reshape(-1)[140:230] *= 1.5
-    time.reshape(-1)[370:460] *= 1.5
-    [found] = clocks.find(lasting(time), thresholds)
-    assert found.node == "frequency-drop"
-    # Half of what stands at either end of a stretch has no slow neighbours to tell it by.
-    assert 0.75 * 180 * 25 <= found.lost_us <= 180 * 25
-
-
-@pytest.mark.parametrize("case", ["larger batches", "one kind", "noise"])
-def test_work_that_differs_and_noise_are_no_slow_device(thresholds: Any, case: str) -> None:
-    time = np.full((6, 100), 50.0)
-    if case == "larger batches":  # two steps have more to do, but for their optimiser
-        time[1, :80], time[4, :80] = 75.0, 90.0
-    elif case == "one kind":
-        time.reshape(-1)[140:230:5] *= 3
-    else:
-        time *= np.random.default_rng(7).normal(1.0, 0.03, time.shape)
-    assert list(clocks.find(lasting(time), thresholds)) == []
