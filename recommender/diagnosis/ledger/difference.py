@@ -80,8 +80,10 @@ def facts_of(profile: Profile, ranks: set[int | None]) -> Mapping[str, OperatorF
         _add_kernels(found, kernels, sum(steps for _, steps in with_kernels))
     moved: dict[str, list[tuple[str, float, float]]] = {}
     for rank in chosen:
+        kernel_at = _talking(rank.kernels)
         for item in rank.collectives:
-            moved.setdefault(operator_name(stem(item.name)), []).extend(
+            name = kernel_at.get((item.place.file, *item.place.rows[:1])) or operator_name(stem(item.name))
+            moved.setdefault(name, []).extend(
                 (t.transport, t.size_mb, t.time_ms) for t in item.transfers if t.transport != LOCAL
             )
     for name, transfers in moved.items():
@@ -91,6 +93,17 @@ def facts_of(profile: Profile, ranks: set[int | None]) -> Mapping[str, OperatorF
         operator.rate_gb_s = size / spent if spent > 0 else float("nan")
         operator.links = frozenset(link for link, size, _ in transfers if size > 0)
     return found
+
+
+def _talking(kernels: Kernels | None) -> Mapping[tuple[object, ...], str]:
+    """The operator of each kernel of communication, by its file and row: traces name collectives apart."""
+    if kernels is None:
+        return {}
+    labels = kernels.label
+    return {
+        (kernels.file, int(kernels.rows[at])): operator_name(labels[int(at)])
+        for at in np.flatnonzero(kernels.is_communication)
+    }
 
 
 def _add_kernels(found: dict[str, OperatorFacts], kernels: Kernels, steps: int) -> None:

@@ -50,6 +50,8 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         )
 
 
+ONE_SERVER = 0.7
+"""Most confidence that ranks which fit a server are in one: a trace does not say. Assumed."""
 _RINGS = {"allreduce": 2.0, "allgather": 1.0, "reducescatter": 1.0, "alltoall": 1.0}
 """Times that all data but a rank's own part goes through its links, by the beginning of a name."""
 
@@ -82,15 +84,20 @@ def _below_the_device(view: View, thresholds: Thresholds) -> Iterator[SoftEviden
     if spent_us <= 0:
         return
     part = wanted_us / spent_us
+    share = view.step_sum("exposed_us") / view.total_us
+    where = "communication" if view.infers else "exposed-communication"
+    bad = float(thresholds.shows(where, "communication_not_overlapped_share", share))
     yield step_evidence(
         view,
         "collective-inefficiency",
         max(0.0, spent_us - wanted_us) * view.exposed_share,
         f"collectives of {LARGE_MB:g} MB or more move {sent_gb / spent_us * 1e6:.1f} GB/s through a device, "
-        f"whose links within a server carry {sent_gb / wanted_us * 1e6:.0f}",
+        f"whose links within a server carry {sent_gb / wanted_us * 1e6:.0f}: another way, or several servers",
         MetricReading(metric="collective_bandwidth_utilisation", value=part, unit="1"),
         places(slow),
-        shown=float(thresholds.shows("collective-inefficiency", "collective_bandwidth_utilisation", part)),
+        shown=bad
+        * float(thresholds.shows("collective-inefficiency", "collective_bandwidth_utilisation", part)),
+        sure=ONE_SERVER,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from recommender.diagnosis.patterns.links import slow_links
 from recommender.diagnosis.rank.collectives import EXCHANGES, idle_us, is_of
 from recommender.diagnosis.rank.groups import stage_of
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind, volumes
+from recommender.diagnosis.rank.units import pipe_use
 from recommender.diagnosis.rank.view import KernelView
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
     from recommender.diagnosis.rank.view import View
     from recommender.diagnosis.thresholds import Thresholds
+
+
+SAME = 0.02
+"""Share by which the work of ranks that do the same may differ. Assumed: a last batch."""
 
 
 def find(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvidence]:
@@ -93,8 +99,24 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvid
         places=tuple(step.place for step in slow.rank.steps[:2]),
     )
     work = [_elements(view) for view in views]
+    more = work[worst] / float(np.mean(np.delete(np.array(work), worst))) if all(work) else math.nan
+    waiting = [_memory_us(view) for view in views]
+    beyond = min(lost, waiting[worst] - float(np.mean(np.delete(np.array(waiting), worst))))
+    if abs(more - 1) <= SAME and beyond >= lost / 2:
+        yield SoftEvidence(
+            node="slow-memory-access",
+            shown=shown,
+            lost_us=lost,
+            share=lost / slow.total_us,
+            rank=slow.rank.rank,
+            says=f"rank {number} does the work of the others, but its kernels wait "
+            f"{beyond / 1e3:.1f} ms longer for device memory",
+            readings=(
+                MetricReading(metric="wait for memory beyond the others", value=beyond * 1e-6, unit="s"),
+            ),
+            places=tuple(step.place for step in slow.rank.steps[:2]),
+        )
     if all(work):
-        more = work[worst] / float(np.mean(np.delete(np.array(work), worst)))
         shown = float(thresholds.shows("slow-rank", "rank_compute_ratio_to_mean", more))
         yield SoftEvidence(
             node="dp-load-imbalance",
@@ -124,6 +146,16 @@ def _of_experts(views: Sequence[View], worst: int) -> float:
         times.append((float(own[between].sum()), float(own.sum())))
     more = np.array(times[worst]) - np.delete(np.array(times), worst, axis=0).mean(axis=0)
     return min(1.0, float(more[0] / more[1])) if 0 < ALIKE * more[1] <= more[0] else 0.0
+
+
+def _memory_us(view: View) -> float:
+    """Time in which compute kernels read device memory (MTE2), microseconds; nan where not counted."""
+    if not isinstance(view, KernelView):
+        return math.nan
+    names, use, counted = pipe_use(view.kernels)
+    rows = [at for at, name in enumerate(names) if "mte2" in name]
+    own = view.kernels.duration_us * view.exclusive
+    return float((own * use[rows].max(axis=0))[counted].sum()) if counted.any() else math.nan
 
 
 def _elements(view: View) -> float:

@@ -55,7 +55,7 @@ def trains(rank: Rank) -> bool:
 
 
 def infers(rank: Rank) -> bool:
-    """Return whether a rank shows that it only infers: a server's kernels, or a GPU's and no backward pass."""
+    """Return whether a rank only infers: it has a server's kernels, or a GPU's without backward ones."""
     if rank.kernels is None or trains(rank):
         return False
     labels = [label.lower().replace("_", "") for label in rank.kernels.label.labels]
