@@ -100,9 +100,10 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvid
     )
     work = [_elements(view) for view in views]
     more = work[worst] / float(np.mean(np.delete(np.array(work), worst))) if all(work) else math.nan
-    waiting = [_memory_us(view) for view in views]
-    beyond = min(lost, waiting[worst] - float(np.mean(np.delete(np.array(waiting), worst))))
-    if abs(more - 1) <= SAME and beyond >= lost / 2:
+    busy = np.array([_busy_us(view) for view in views])
+    reading, working = busy[worst] - np.delete(busy, worst, axis=0).mean(axis=0)
+    beyond = min(lost, float(reading))
+    if abs(more - 1) <= SAME and beyond - max(0.0, float(working)) >= lost / 2 > 0:
         yield SoftEvidence(
             node="slow-memory-access",
             shown=shown,
@@ -148,14 +149,17 @@ def _of_experts(views: Sequence[View], worst: int) -> float:
     return min(1.0, float(more[0] / more[1])) if 0 < ALIKE * more[1] <= more[0] else 0.0
 
 
-def _memory_us(view: View) -> float:
-    """Time in which compute kernels read device memory (MTE2), microseconds; nan where not counted."""
+def _busy_us(view: View) -> tuple[float, float]:
+    """Time in which compute kernels read memory (MTE2) and compute, microseconds; nan if unknown."""
     if not isinstance(view, KernelView):
-        return math.nan
+        return math.nan, math.nan
     names, use, counted = pipe_use(view.kernels)
-    rows = [at for at, name in enumerate(names) if "mte2" in name]
-    own = view.kernels.duration_us * view.exclusive
-    return float((own * use[rows].max(axis=0))[counted].sum()) if counted.any() else math.nan
+    own = np.where(counted, view.kernels.duration_us * view.exclusive, 0.0)
+    reading, working = (
+        float((own * use[[any(part in name for part in units) for name in names]].max(axis=0)).sum())
+        for units in (("mte2",), ("mac", "vec"))
+    )
+    return (reading, working) if counted.any() else (math.nan, math.nan)
 
 
 def _elements(view: View) -> float:
