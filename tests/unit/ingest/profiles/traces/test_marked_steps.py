@@ -114,3 +114,17 @@ def test_numbers_that_are_none_tell_no_launch(tmp_path: Path, number: object) ->
         if "correlation" in args:
             args["correlation"] = number
     assert steps(read(tmp_path, *events)) == pytest.approx({"0": 50, "1": 100, "2": 150})
+
+
+@pytest.mark.parametrize(("updates", "expected"), [(5, 4), (3, 1)])
+def test_what_lies_between_updates_is_a_step_where_none_is_marked(
+    tmp_path: Path, updates: int, expected: int
+) -> None:
+    events: list[Event] = []
+    for at in range(updates):
+        events += work(at + 1, 100.0 * at, 100.0 * at + 10, 60.0)
+        events.append(mark(0, 100.0 * at + 80, 10.0) | {"name": "Optimizer.step#SGD.step"})
+    found = read(tmp_path, *events)
+    assert len(found.steps) == expected
+    if expected > 1:
+        assert [step.step_us for step in found.steps[1:]] == pytest.approx([100.0] * (expected - 1))

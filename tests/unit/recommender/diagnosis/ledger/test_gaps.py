@@ -9,11 +9,12 @@ import pytest
 from benchmarks.profiles.folder_runs import FOLDERS, write_folder
 from benchmarks.profiles.mechanisms import of_traces
 from benchmarks.profiles.traced_runs import length_us
+from ingest.profiles.facts.run import Rank
 from ingest.profiles.folders import read_profile
 from recommender.diagnosis.diagnosis import confidence_of, diagnose
 from recommender.diagnosis.ledger.accounts import FREE, keep_ledger
 from recommender.diagnosis.ledger.gaps import Gaps, times_of_gaps
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, STOPS, UNSEEN_HOST
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, STOPS, SWITCHES, UNSEEN_HOST
 from recommender.diagnosis.patterns.gaps import CONJECTURE
 from recommender.diagnosis.rank.host_calls import WAITS
 
@@ -106,3 +107,28 @@ def test_a_conjecture_is_told_as_one(tmp_path: Path, network: Any, thresholds: A
     [first, *_] = diagnose(run, network, thresholds).findings
     assert first.cause.node == "python-gc-high-latency"
     assert first.confidence == CONJECTURE < confidence_of(first.part)
+
+
+@pytest.mark.parametrize(
+    ("each_us", "apart", "is_switch"),
+    [
+        (5080.0, "anyhow", True),
+        (10_100.0, "anyhow", True),
+        (7300.0, "anyhow", False),
+        (5080.0, "one a step", False),
+    ],
+)
+def test_stops_of_pythons_switch_interval_that_lie_anyhow_are_of_its_lock(
+    each_us: float, apart: str, is_switch: bool
+) -> None:
+    random = np.random.default_rng(2)
+    begin = np.cumsum(random.exponential(9e6, 20) if apart == "anyhow" else np.full(20, 9e6)).astype(np.int64)
+    gaps = Gaps(
+        start_ns=begin,
+        length_us=each_us + random.uniform(0, 80, 20),
+        step=np.arange(20) // 5 if apart == "anyhow" else np.arange(20),
+        place=np.zeros(20, np.int64),
+    )
+    found = times_of_gaps(gaps, Rank(rank=0, folder="", layout="test"), 20)
+    assert (SWITCHES in found) is is_switch
+    assert sum(float(us.sum()) for us in found.values()) == pytest.approx(gaps.length_us.sum())

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ingest.profiles.facts.intervals import split_steps
@@ -10,6 +11,7 @@ from ingest.profiles.facts.kernels import KernelBuilder, TextColumn
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Collective, Profile, Rank
 from recommender.diagnosis.analysis import analyse
+from recommender.diagnosis.diagnosis import diagnose
 
 STAGES = {"pipeline_model_parallel_size": 2, "world_size": 2}
 
@@ -85,3 +87,21 @@ def test_a_rank_with_more_tokens_is_slow_between_the_exchanges_alone(
     found = analyse(Profile(path="run", ranks=ranks), thresholds)
     assert (found["slow-rank"].lost_us > 1000.0) is (named == "slow-rank")
     assert found["ep-load-imbalance"].lost_us > 1000.0
+
+
+@pytest.mark.parametrize(("what", "is_named"), [("memory", True), ("clock", False)])
+def test_a_rank_whose_kernels_wait_for_memory_alone_has_slow_memory(
+    make: Any, network: Any, thresholds: Any, what: str, is_named: bool
+) -> None:
+    factor = 1.5
+    [slow] = make(rank=0, slower=factor).ranks
+    if what == "memory":  # reading takes longer, and the units compute as long as they did
+        pipes = {
+            name: np.minimum(1.0, column * factor) if "mte2" in name else column / factor
+            for name, column in slow.kernels.pipes.items()
+            if name.endswith("_ratio")
+        }
+        slow = replace(slow, kernels=replace(slow.kernels, pipes={**slow.kernels.pipes, **pipes}))
+    run = Profile(path="run", ranks=(slow, *make(wait_ms=4.0, rank=1).ranks))
+    found = diagnose(run, network, thresholds).findings[0].cause
+    assert found.node == ("slow-memory-access" if is_named else "slow-rank")

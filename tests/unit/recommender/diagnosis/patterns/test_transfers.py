@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from ingest.profiles.checks import GPU_LAYOUTS
 from ingest.profiles.facts.details import Details, ProcessGroup
 from ingest.profiles.facts.intervals import split_steps
-from ingest.profiles.facts.kernels import KernelBuilder
+from ingest.profiles.facts.kernels import KernelBuilder, TextColumn
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Collective
 from recommender.diagnosis.diagnosis import diagnose
@@ -132,3 +133,24 @@ def test_the_last_of_several_reductions_has_nothing_left_to_hide_it(
     rank = replace(make().ranks[0], kernels=kernels, steps=(step,), collectives=())
     lost = {item.node: item.share for item in transfers.find(view_of(rank), thresholds)}
     assert (lost.get("exposed-communication", 0.0) > 0.05) is is_named
+
+
+def infers_on(make: Any, share: float) -> Any:
+    """A GPU's step of products alone that exposes a reduction of each layer."""
+    rank = exposing(make, share)
+    texts = dict(rank.kernels.texts)
+    texts["kind"] = TextColumn(texts["kind"].codes, ("Gemm",) * len(texts["kind"].labels))
+    return replace(
+        rank,
+        layout=GPU_LAYOUTS[0],
+        kernels=replace(rank.kernels, texts=texts),
+        collectives=(moved("allreduce", "0", share * rank.steps[0].step_us / 1e3),),
+    )
+
+
+@pytest.mark.parametrize(("share", "named"), [(0.12, []), (0.4, ["tensor-parallel-communication"])])
+def test_what_inference_reduces_is_of_its_tensors_and_a_loss_from_the_mark_of_all_communication(
+    make: Any, network: Any, thresholds: Any, share: float, named: list[str]
+) -> None:
+    found = diagnose(replace(make(), ranks=(infers_on(make, share),)), network, thresholds).findings
+    assert [item.cause.node for item in found] == named
