@@ -55,7 +55,11 @@ def test_collectives_are_slow_beside_the_links_of_their_server(
     )
     step = replace(rank.steps[0], exposed_us=0.5 * rank.steps[0].step_us)
     view = view_of(replace(rank, steps=(step,), collectives=(item,), parallel={"world_size": world}))
-    device = {"link_bandwidth_bytes_per_s": 450e9, "devices_per_server": 8.0, "link_type": "NVLink 4"}
+    device: dict[str, float | str] = {
+        "link_bandwidth_bytes_per_s": 450e9,
+        "devices_per_server": 8.0,
+        "link_type": "NVLink 4",
+    }
     found = [e for e in find(replace(view, device=device), thresholds) if e.node == "collective-inefficiency"]
     assert [e.shown > 0.5 for e in found] == ([] if is_slow is None else [is_slow])
     if is_slow:
