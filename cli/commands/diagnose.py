@@ -178,7 +178,7 @@ def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     cause, evidence = found.findings[0].cause, found.findings[0].evidence
     where = "" if evidence is None or evidence.rank is None else f", rank {evidence.rank}"
     name = found.labels.get(cause.node, cause.node)
-    if evidence is not None and evidence.shown <= CONJECTURE:
+    if evidence is not None and min(evidence.shown, evidence.sure) <= CONJECTURE:
         name = f"perhaps {name}"
     more = " more than before" if found.difference is not None else ""
     fix = f"; {remedies[0].strategy.label}" if remedies else ""
@@ -186,7 +186,14 @@ def _headline(found: Diagnosis, remedies: tuple[Remedy, ...]) -> str:
     if cause.chain == (HOST,) and found.next and found.next.share > HALF * cause.share and not is_slow:
         fix = f"; first {found.next.how}"
     gain = _factor(cause.ceiling)
-    forms = ((" of the step", where, fix), ("", where, fix), ("", "", fix), ("", "", ""))
+    # What is slow on one rank alone is of no use without the rank.
+    is_local = (
+        evidence is not None
+        and len(found.profile.ranks) > 1
+        and (evidence.beyond_us is None or evidence.beyond_us > HALF * evidence.lost_us)
+    )
+    short = (where, "") if is_local else ("", fix)
+    forms = ((" of the step", where, fix), ("", where, fix), ("", *short), ("", "", ""))
     lines = [f"{cause.share:.0%}{step}{more}: {name}{rank}{cure}; up to {gain}" for step, rank, cure in forms]
     return next((line for line in lines if len(line) <= MOST_WIDTH), lines[-1])
 

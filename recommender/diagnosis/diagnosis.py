@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ingest.profiles.checks import GPU_LAYOUTS
 from kg.nouns.codec import plain
 from recommender.diagnosis.analysis import beyond, evidence_by_rank, new_losses, ratios, strongest, views
 from recommender.diagnosis.causes.findings import LIKELY, likely_causes
+from recommender.diagnosis.causes.network import OF_ASCEND
 from recommender.diagnosis.causes.posterior import infer
 from recommender.diagnosis.headroom import headroom
 from recommender.diagnosis.ledger.accounts import keep_ledger
@@ -243,7 +245,9 @@ def diagnose(
     else:
         found = evidence_by_rank(now, thresholds)
         evidence = strongest(found) if usual is None else _unusual(now, found, usual, ledger)
-    causes = likely_causes(network, evidence, infer(network, ratios(evidence, least)), least)
+    gpu = any(rank.layout in GPU_LAYOUTS for rank in profile.ranks)
+    chances = infer(network, ratios(evidence, least))
+    causes = likely_causes(network, evidence, chances, least, OF_ASCEND if gpu else frozenset())
     named, others = causes[:MOST_CAUSES], causes[MOST_CAUSES:]
     return Diagnosis(
         profile=profile,

@@ -66,6 +66,7 @@ def likely_causes(
     evidence: Mapping[str, SoftEvidence],
     posterior: Posterior,
     least: float = SIGNIFICANT_SHARE,
+    foreign: frozenset[str] = frozenset(),
 ) -> list[LikelyCause]:
     """Causes that are more likely than not and have evidence, the costliest first.
 
@@ -76,6 +77,7 @@ def likely_causes(
         evidence: Evidence by node.
         posterior: Chances of the nodes.
         least: Share of the step from which a cause is significant.
+        foreign: Causes that the run cannot have.
     """
     on = {
         node
@@ -116,7 +118,7 @@ def likely_causes(
                 left=left,
                 lost_us=lost,
                 share=share,
-                perhaps=_perhaps(network, node, evidence, posterior),
+                perhaps=_perhaps(network, node, evidence, posterior, foreign),
                 evidence=tuple(evidence[name] for name in chain if name in evidence),
             )
         )
@@ -191,7 +193,11 @@ def _chain(
 
 
 def _perhaps(
-    network: CauseNetwork, node: str, evidence: Mapping[str, SoftEvidence], posterior: Posterior
+    network: CauseNetwork,
+    node: str,
+    evidence: Mapping[str, SoftEvidence],
+    posterior: Posterior,
+    foreign: frozenset[str],
 ) -> tuple[tuple[str, float], ...]:
     """Unseen causes, likeliest first.
 
@@ -204,7 +210,9 @@ def _perhaps(
         seen = [edge.cause for edge in network.causes(name) if edge.cause in evidence]
         return any(posterior.on.get(cause, 0.0) >= LIKELY for cause in seen)
 
-    edges = [edge for edge in network.causes(node) if edge.cause not in evidence and not edge.is_kind]
+    edges = [
+        edge for edge in network.causes(node) if edge.cause not in {*evidence, *foreign} and not edge.is_kind
+    ]
     total = sum(edge.strength for edge in edges) + UNKNOWN_CAUSE
     chances = []
     for edge in edges:

@@ -20,6 +20,13 @@ SUMS = frozenset({"exposed-communication", "data-parallel-communication", "host-
 """Patterns measured as a part of the step, which their kinds are parts of. A pipe's use is no such sum:
 conversions and copies need not show in it."""
 
+OF_ASCEND = frozenset({
+    "two-card-single-link", "hccl-algorithm-unsuited", "rdma-priority-mismatch", "task-queue-off",
+    "jit-compile-on", "ops-package-missing", "old-cann", "split-cube-vector-cores",
+    "affinity-api-not-used", "nd-storage",
+})  # fmt: skip
+"""Causes that Ascend's devices and programs alone have: unseen on a GPU they may not be behind anything."""
+
 OF_KERNELS = frozenset({"compute", "memory"})
 SLOW_RANK = "slow-rank"
 """Whatever makes the kernels of one rank longer may make it the slow one."""
