@@ -111,8 +111,10 @@ def listening_socket(host: str, port: int) -> socket.socket:
         WorkspaceError: The address cannot be used.
     """
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # asyncio sends small packets at once (TCP_NODELAY) only of a socket that says that it is TCP's: else
+        # each answer on a connection that is kept waits 40 ms for the client's acknowledgement
+        listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(BACKLOG)

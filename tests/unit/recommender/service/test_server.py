@@ -115,6 +115,15 @@ def test_work_is_cancelled_when_its_client_leaves() -> None:
     assert ended == ["cancelled"]
 
 
+def test_an_answer_on_a_kept_connection_waits_for_no_acknowledgement(client: httpx.Client) -> None:
+    waits = []
+    for _ in range(10):
+        began = time.monotonic()
+        client.get("/healthz")
+        waits.append(time.monotonic() - began)
+    assert min(waits[1:]) < 0.03  # Linux acknowledges after 40 ms what it need not at once
+
+
 def test_a_port_can_be_taken_again_at_once() -> None:
     listener = listening_socket("127.0.0.1", 0)
     port = listener.getsockname()[1]
