@@ -289,9 +289,7 @@ def _divided(
         for name in ("tensor_parallel", "pipeline_parallel", "context_parallel")
         if isinstance(size := settings.get(name), int)
     )
-    if question.phase != "training" and configuration.get("dp_attention"):
-        settings |= {"data_parallel": inside, "tensor_parallel": 1}
-    elif "data_parallel" not in settings and not count % inside:
+    if "data_parallel" not in settings and not count % inside:
         settings["data_parallel"] = count // inside
     if not question.model.experts:
         settings.pop("expert_parallel", None)

@@ -8,7 +8,7 @@ import pytest
 
 from kg.terms.dialects import spell
 from recommender.cost_model.question import Question
-from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, share_too_high
+from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, sglang_reserve, share_too_high
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
 SPELT = {
@@ -182,3 +182,13 @@ def test_a_share_leaves_room_for_graphs_and_activations(share: float, is_high: b
     assert (usual is not None) == is_high
     assert usual is None or share_too_high("sglang", usual, held, 2, None) is None
     assert share_too_high("vllm", share, held, 2, None) is None
+
+
+@pytest.mark.parametrize(
+    ("memory_gib", "tp", "chunk", "mib"),
+    [(16, 4, None, 4112), (24, 1, None, 3760), (40, 4, 1024, 4416), (80, 1, None, 13440), (80, 8, None, 14848),
+     (80, 1, 2048, 10240), (200, 8, None, 27136)],
+)  # fmt: skip
+def test_sglang_keeps_what_its_own_sum_says(memory_gib: int, tp: int, chunk: int | None, mib: int) -> None:
+    """512 + 1.5 for each token of a prefill + 2 for each request of a graph + tp / 8 of 1,024 (server_args.py)."""
+    assert sglang_reserve(memory_gib * 2**30, tp, chunk) == mib * 2**20

@@ -32,6 +32,16 @@ def test_a_run_is_priced_in_the_layout_and_at_the_load_that_it_had(
     assert all(abs(run.log_ratio) < 0.5 for run in found.values())  # the counting was understood
 
 
+@pytest.mark.parametrize(("apart", "layout"), [(True, (1, 4)), (False, (4, 1))])
+def test_attention_by_data_has_an_engine_a_device(
+    apart: bool, layout: tuple[int, int], shipped_path: Path, tmp_path: Path
+) -> None:
+    told = case(1000, tp=4, at_once=16, config={"dp_attention": apart})
+    with with_cases(shipped_path, tmp_path, told) as workspace:
+        [run] = runs(workspace)
+    assert (run.settings["tensor_parallel"], run.settings["data_parallel"]) == layout
+
+
 @pytest.mark.parametrize("hardware", ["910b4", "atlas-800i-a2"])
 def test_vllm_on_ascend_is_its_plugin_by_device_and_by_server(
     hardware: str, shipped_path: Path, tmp_path: Path

@@ -75,6 +75,12 @@ def test_a_layout_that_lost_here_is_out_until_it_wins_and_not_for_its_settings()
     assert 0.0 < reliability((same, problem())).layouts[SPLIT] < 0.05
 
 
+def test_a_recipe_is_judged_by_its_family_and_a_layout_by_its_model() -> None:
+    of_family, of_others = (reliability((outcome(0.2), problem()), model=one) for one in ("large", "experts"))
+    assert of_family.recipes["r"] > of_others.recipes["r"]
+    assert of_family.layouts == of_others.layouts
+
+
 def test_a_start_that_never_ran_is_worth_least() -> None:
     here = problem()
     failed = reliability((outcome(None, failures=3), here))
