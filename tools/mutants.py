@@ -147,7 +147,7 @@ def _importing(module: str, tree: Path, places: str) -> list[Path]:
     """Files that import a module."""
     parent, leaf = ".".join(Path(module).parent.parts), Path(module).stem
     imports = re.compile(
-        rf"(?:from|import) {re.escape(parent)}\.{leaf}\b|from {re.escape(parent)} import .*\b{leaf}\b"
+        rf"(?:from|import) {re.escape(parent)}\.{leaf}\b|from {re.escape(parent)} import (?:\([^)]*|.*)\b{leaf}\b"
     )
     files = sorted(path for path in tree.glob(places) if path.is_file())
     return [path for path in files if imports.search(path.read_text(encoding="utf-8"))]

@@ -55,7 +55,7 @@ def test_tests_of_a_module_are_its_mirror_and_the_laws_that_import_it(tmp_path: 
     tests = {
         "tests/unit/kg/test_lock.py": "from kg.lock import Lock",
         "tests/unit/kg/test_other.py": "from kg.lock import Lock\nimport kg.other",
-        "tests/property/test_laws.py": "from kg import errors, lock",
+        "tests/property/test_laws.py": "from kg import (\n    errors,\n    lock,\n)",
     }
     for path, text in tests.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
