@@ -146,9 +146,8 @@ def mirrored_tests(module: str, tree: Path = ROOT) -> list[str]:
 def _importing(module: str, tree: Path, places: str) -> list[Path]:
     """Files that import a module."""
     parent, leaf = ".".join(Path(module).parent.parts), Path(module).stem
-    imports = re.compile(
-        rf"(?:from|import) {re.escape(parent)}\.{leaf}\b|from {re.escape(parent)} import (?:\([^)]*|.*)\b{leaf}\b"
-    )
+    above, listed = re.escape(parent), r"(?:\([^)]*|.*)"
+    imports = re.compile(rf"(?:from|import) {above}\.{leaf}\b|from {above} import {listed}\b{leaf}\b")
     files = sorted(path for path in tree.glob(places) if path.is_file())
     return [path for path in files if imports.search(path.read_text(encoding="utf-8"))]
 
