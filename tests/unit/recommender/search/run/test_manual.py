@@ -9,7 +9,8 @@ from kg.errors import InputError
 from kg.nouns.entities import Status
 from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
-from recommender.search.run.manual import ask_trials, replay_log, task_of, tell_trial
+from recommender.search.run.assembly import task_of
+from recommender.search.run.manual import ask_trials, replay_log, tell_trial
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
 

@@ -6,6 +6,7 @@ import pytest
 
 from kg.errors import InputError
 from kg.nouns.entities import Better, Objective
+from kg.nouns.values import Settings
 from recommender.search.run.task import Task
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
@@ -16,7 +17,8 @@ RAW: dict[str, Any] = {
     "command": ["bench", "{x}", "{y}"],
 }
 COUNTED = {"a": {"path": "a", "better": "lower"}}
-MODELLED = {"cost_model": {}, "command": None, "metrics": None}
+UNKNOWN = Settings({"x": 0, "y": 1})
+MODELLED: dict[str, Any] = {"cost_model": {}, "command": None, "metrics": None}
 
 
 def read(**changed: Any) -> Task:
@@ -94,8 +96,10 @@ def test_what_a_file_says_is_read() -> None:
         {"gcc": ["cc", "1"]},
     )
     assert task.accuracy.losses == {"x": {0: (0.0, ""), 1: (0.1, "a paper")}, "y": {1: None}}
-    assert "its loss of accuracy is unknown" in str(task.space.violated({"x": 0, "y": 1}))
-    assert task.space.violated({"x": 1, "y": 0}) is None
+    broken = task.space.violated(UNKNOWN)
+    assert broken is not None
+    assert "its loss of accuracy is unknown" in broken.reason
+    assert task.space.violated(Settings({"x": 1, "y": 0})) is None
 
 
 @pytest.mark.parametrize(
@@ -120,7 +124,7 @@ def test_the_first_metric_is_the_objective_unless_told(
 def test_a_setting_of_unknown_accuracy_is_proposed_where_that_is_allowed_or_measured() -> None:
     unknown = {"accuracy": {"y": {1: None}}}
     raw = TaskFile({**RAW, **unknown}, name="toy")
-    assert read(**unknown).space.violated({"x": 0, "y": 1}) is not None
-    assert read_task(raw, allow_unmeasured_accuracy=True).space.violated({"x": 0, "y": 1}) is None
+    assert read(**unknown).space.violated(UNKNOWN) is not None
+    assert read_task(raw, allow_unmeasured_accuracy=True).space.violated(UNKNOWN) is None
     measured = RAW["metrics"] | {"accuracy_loss": {"path": "a", "unit": "1"}}
-    assert read(**unknown, metrics=measured).space.violated({"x": 0, "y": 1}) is None
+    assert read(**unknown, metrics=measured).space.violated(UNKNOWN) is None
