@@ -76,6 +76,7 @@ def test_the_nearest_wins_and_among_equals_the_larger_share() -> None:
     both = observed(wait=0.1, bandwidth=0.2, skew=0.3)
     assert both.match({"skew", "communication"}).bottleneck == "skew"
     assert both.match({"wait", "bandwidth"}).bottleneck == "bandwidth"
+    assert observed(bandwidth=None, wait=0.5).match({"wait", "bandwidth"}).bottleneck == "wait"
 
 
 @given(st.floats(0, 0.999))

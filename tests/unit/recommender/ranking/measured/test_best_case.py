@@ -62,6 +62,11 @@ def test_runs_of_a_layout_are_those_of_device_engine_and_layout(shipped_path: Pa
         found = runs(one)
         place = next(run.place for run in found if run.place.load == 6.0 and run.place.layout[0] == 1.0)
         assert [run.place.load for run in runs_of(place, found)] == [6.0, 4.0]
+        near, far = (
+            replace(found[0], place=replace(place, lengths=tuple(one + by for one in place.lengths)))
+            for by in (0.1, -0.5)
+        )
+        assert runs_of(place, [far, near]) == [near, far]
         assert runs_of(replace(place, engine="sglang"), found) == []
         assert runs_of(replace(place, device="h200"), found) == []
         line = describe_run(found[0], 1)
