@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
@@ -83,8 +84,10 @@ def as_value(raw: object) -> Value:
     """Convert a JSON scalar or list to a value: lists become tuples, whole floats become integers.
 
     Raises:
-        ValueError: A number that is not finite, or something JSON does not know.
+        ValueError: A number that is not finite or has no float, or something JSON does not know.
     """
+    if isinstance(raw, int) and abs(raw) > sys.float_info.max:
+        raise ValueError(f"a number of {len(f'{raw:x}')} hexadecimal digits")
     if raw is None or isinstance(raw, bool | str | int):
         return raw
     if isinstance(raw, float):

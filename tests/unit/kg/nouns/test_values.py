@@ -24,6 +24,9 @@ def test_a_whole_number_fits_64_bits() -> None:
     assert as_integer("9" * MOST_DIGITS) == int("9" * MOST_DIGITS)
     with pytest.raises(ValueError, match="digits"):
         as_integer("1" + "0" * MOST_DIGITS)
+    for beyond in (10**400, -(10**309)):
+        with pytest.raises(ValueError, match="hexadecimal digits"):
+            as_value([beyond])
     with pytest.raises(ValueError, match="inf"):
         as_value(float("inf"))
 
