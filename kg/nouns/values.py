@@ -87,7 +87,7 @@ def as_value(raw: object) -> Value:
         ValueError: A number that is not finite or has no float, or something JSON does not know.
     """
     if isinstance(raw, int) and abs(raw) > sys.float_info.max:
-        raise ValueError(f"a number of {len(f'{raw:x}')} hexadecimal digits")
+        raise ValueError(f"{'-' * (raw < 0)}inf is not a finite number")
     if raw is None or isinstance(raw, bool | str | int):
         return raw
     if isinstance(raw, float):
