@@ -205,10 +205,19 @@ def _factor(value: float) -> str:
 
 def _nothing(found: Diagnosis) -> str:
     """The sentence that stands for causes where none is named."""
+    from recommender.diagnosis.ledger.accounts import FREE
+    from recommender.diagnosis.patterns.gaps import LEAST_WORK
+
     if found.difference is None and found.headroom and found.headroom[0].share >= found.least:
         first = found.headroom[0]
         reaches = f"{first.operator} reaches {first.of_share:.0%} of what the device could do"
         return f"{first.share:.0%}: {reaches}; up to {_factor(1 / (1 - first.share))}"
+    step = sum(float(rank.step_us.sum()) for rank in found.ledger.ranks)
+    busy = step - sum(rank.total_us(FREE) for rank in found.ledger.ranks)
+    if found.difference is None and busy < LEAST_WORK * step:
+        return (
+            f"The device worked for {busy / 1e3:.2f} of {step / 1e3:.2f} ms: record whole steps of the work."
+        )
     if found.difference is None:
         return f"Nothing that was collected costs {found.least:.0%} of the step and shows a known cause."
     growth = found.difference.growth_us / max(found.difference.before_us, 1e-9)
@@ -253,7 +262,7 @@ def _cause(
         f"{likely.share:.0%} of the step ({likely.lost_us / 1e3:.2f} ms); "
         f"at most {_factor(likely.ceiling)} without it",
     )
-    say_labelled("confidence", f"{item.confidence:.0%} that this is the reason")
+    say_labelled("confidence", f"{item.confidence:.0%} that this is the main reason")
     say_labelled("chain", " <- ".join(likely.chain))
     for evidence in reversed(likely.evidence):
         where = "; ".join(dict.fromkeys(map(str, evidence.places[:2])))

@@ -121,10 +121,18 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
 
 
 def _is_reliable(view: View) -> bool:
-    """True if free time is of the profiler's own table, or counted where calls were collected too."""
-    return not all(step.is_counted for step in view.rank.steps) or bool(view.rank.calls)
+    """True if free time is of the profiler's own table, or counted where calls were collected too.
+
+    A recording without marks of steps in which the device hardly worked is of something else than its work.
+    """
+    if not all(step.is_counted for step in view.rank.steps):
+        return True
+    works = view.total_us - view.step_sum("free_us") >= LEAST_WORK * view.total_us
+    return bool(view.rank.calls) and (works or any(step.step for step in view.rank.steps))
 
 
+LEAST_WORK = 0.05
+"""Part of a recording without marks in which a device works at least. Assumed."""
 UNSURE = 0.5
 """Weight of free time counted from one table alone, which may be an excerpt: it says nothing either way."""
 

@@ -283,3 +283,17 @@ def test_memory_is_allocated_again_for_shapes_that_change(
     [found, *_] = diagnose(Profile(path="run", ranks=(rank,)), network, thresholds).findings
     assert found.cause.node == ("dynamic-shape" if changes else "memory-allocation-stall")
     assert "memory-allocation-stall" in found.cause.chain
+
+
+@pytest.mark.parametrize(("step", "accused"), [("", []), ("7", ["host-bound"])])
+def test_a_recording_without_steps_and_work_accuses_no_host(
+    make: Any, network: Any, thresholds: Any, step: str, accused: list[str]
+) -> None:
+    call = Call(
+        level="acl", name="aclrtMemset", total_us=1.0, count=1, max_us=1.0, place=FactPlace("msprof.db")
+    )
+    [rank] = make(gap_us=4000.0, calls=[call]).ranks
+    counted = replace(rank.steps[0], is_counted=True, step=step)
+    run = replace(make(), ranks=(replace(rank, steps=(counted,)),))
+    found = diagnose(run, network, thresholds)
+    assert [item.cause.node for item in found.findings] == accused
