@@ -25,6 +25,9 @@ LEAST_HELD = 8
 """Kernels that are held up, from which on it is told what they have in common. Assumed."""
 SPREAD = 2.0
 """Upper over lower quartile of times that are about the same. Assumed."""
+LEAST_DIFFERENCE = 0.1
+"""Least spread of the logarithms of kernels' lengths by which it is told whether what they lose grows with
+them, as at a slower clock, or not. Assumed."""
 ELSEWHERE_BY_KIND = 0.35
 """Share of held kernels that lie in other kinds than as many drawn by time would. Assumed."""
 
@@ -78,14 +81,15 @@ def _slice_us(view: KernelView, usual: Floats, more: Floats, held: Mask) -> floa
     step, label = view.kernels.texts["step"].codes, view.kernels.label
     if held.sum() < LEAST_HELD or (len(np.unique(step)) > 1 and len(np.unique(step[held])) < 2):
         return 0.0
-    spread, of_ratio = (
-        np.subtract(*np.quantile(np.log(values[held]), [0.75, 0.25])) for values in (more, more / usual)
-    )
+    times, lengths = np.log(more[held]), np.log(usual[held])
+    if lengths.std() < LEAST_DIFFERENCE:
+        return 0.0
+    grows = float(np.cov(times, lengths)[0, 1] / lengths.var())
+    is_one = np.subtract(*np.quantile(times, [0.75, 0.25])) <= np.log(SPREAD) and grows < 0.5
     size = len(label.labels)
     hits, exposure = (np.bincount(label.codes, weights=each, minlength=size) for each in (held, usual))
     off = float(np.abs(hits / hits.sum() - exposure / exposure.sum()).sum()) / 2
     is_any = off <= ELSEWHERE_BY_KIND and (hits > 0).sum() >= min(LEAST_KINDS - 1, (exposure > 0).sum())
-    is_one = spread <= np.log(SPREAD) and spread < of_ratio / SPREAD
     return float(np.median(more[held])) if is_any and is_one else 0.0
 
 
