@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,10 @@ _GRADIENT = ("allreduce", "reducescatter")
 _SCATTER = ("reducescatter",)
 _GATHER = ("allgather",)
 """Where gradients are scattered, a distributed optimizer or FSDP gathers the parameters in the same group."""
+
+
+MARKS = 0.5
+"""Part of the published marks of exposed communication from which its kinds are named: they are two."""
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
@@ -55,8 +60,10 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         tuple(step.place for step in view.rank.steps[:3]),
     )
     yield from _waits(view, thresholds)
-    yield from _moving(view, bad, bad_inline)
-    yield from _exchange(view, bad)
+    most_us = exposed - usual if usual > 0 else math.inf
+    shown = min(1.0, bad / MARKS)
+    yield from _moving(view, most_us, shown, bad_inline if view.infers else shown)
+    yield from _exchange(view, most_us, shown)
 
 
 def _last_us(view: View) -> float:
@@ -116,8 +123,8 @@ def _use(view: View, item: Collective) -> str:
     return TENSOR if view.infers and is_of(item, (*_GRADIENT, *_GATHER)) else DATA
 
 
-def _moving(view: View, bad: float, bad_inline: float) -> Iterator[SoftEvidence]:
-    """Evidence of transfers that nothing hides, by what their group is for."""
+def _moving(view: View, most_us: float, shown: float, shown_inline: float) -> Iterator[SoftEvidence]:
+    """Evidence of transfers that nothing hides, by what their group is for: no more than all is a loss."""
     shared = [item for item in view.rank.collectives if not item.is_p2p]
     inside = [item for item in shared if _use(view, item) == DATA]
     scattering = {item.group for item in inside if is_of(item, _SCATTER)}
@@ -140,15 +147,15 @@ def _moving(view: View, bad: float, bad_inline: float) -> Iterator[SoftEvidence]
             yield step_evidence(
                 view,
                 node,
-                moving,
+                min(moving, most_us),
                 f"{what} move data for {moving / 1e3:.1f} ms beside no computation",
                 MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
                 places(items),
-                shown=bad_inline if node == "tensor-parallel-communication" else bad,
+                shown=shown_inline if node == "tensor-parallel-communication" else shown,
             )
 
 
-def _exchange(view: View, bad: float) -> Iterator[SoftEvidence]:
+def _exchange(view: View, most_us: float, shown: float) -> Iterator[SoftEvidence]:
     """Evidence of all-to-all exchanges: their transfer, and the waiting in them."""
     mine = [c for c in view.rank.collectives if is_of(c, EXCHANGES)]
     if not mine:
@@ -157,11 +164,11 @@ def _exchange(view: View, bad: float) -> Iterator[SoftEvidence]:
     yield step_evidence(
         view,
         "all-to-all-communication",
-        moving,
+        min(moving, most_us),
         f"all-to-all moves data for {moving / 1e3:.1f} ms beside no computation",
         MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
         places(mine),
-        shown=bad,
+        shown=shown,
     )
     waited = sum(idle_us(c) for c in mine) * view.exposed_share
     yield step_evidence(
