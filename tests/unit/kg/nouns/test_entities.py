@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg.nouns.entities import Limit, Trust
+from kg.nouns.entities import Limit, Status, Trust
 
 
 def test_distrust_costs_more_than_praise_gains() -> None:
@@ -21,3 +21,9 @@ def test_distrust_costs_more_than_praise_gains() -> None:
 )
 def test_a_limit_reads_as_people_write_it(metric: str, maximum: float, unit: str, text: str) -> None:
     assert str(Limit(metric=metric, maximum=maximum, unit=unit)) == text
+
+
+def test_what_broke_was_begun_and_what_was_forbidden_was_not() -> None:
+    broke = {Status.FAILED, Status.TIMED_OUT, Status.OUT_OF_MEMORY}
+    assert {status for status in Status if status.broke} == broke
+    assert {status for status in Status if status.cannot_run} == broke | {Status.FORBIDDEN}

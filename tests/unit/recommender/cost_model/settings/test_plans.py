@@ -1,5 +1,7 @@
 """Precision of layer groups, four-bit weights, pipelines in serving, networks at inference, layout."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,28 @@ def test_values_become_columns_whatever_holds_them() -> None:
         columns([{"tp": [2]}], SERVING)
     with pytest.raises(InputError, match="no setting named"):
         columns([{"tp": 2}, {"tq": 2}], SERVING)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "says"),
+    [
+        ("tensor_parallel", [0, 0], ""),  # it follows from the others
+        ("tensor_parallel", [0, 2], ""),
+        ("tensor_parallel", [0, 1.5], "a whole number of at least 1, not 0"),
+        ("tensor_parallel", [1.5], "not 1.5"),
+        ("batch", [0], "not 0"),
+        ("prefix_hit", [0, 1], ""),
+        ("prefix_hit", [1.1], "a share between 0 and 1"),
+        ("chunk", [-1], "not below 0"),
+        ("request_rate", [math.inf], "not below 0"),
+    ],
+)
+def test_numbers_that_a_setting_cannot_have_are_refused(name: str, values: list[float], says: str) -> None:
+    if not says:
+        assert list(columns([{name: value} for value in values], SERVING)[name]) == values
+        return
+    with pytest.raises(InputError, match=f"{name}: .*{says}"):
+        columns([{name: value} for value in values], SERVING)
 
 
 @pytest.mark.parametrize("cards", ["geforce-rtx-4090", "geforce-rtx-3090"])
