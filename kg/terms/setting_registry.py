@@ -343,9 +343,11 @@ class SettingRegistry:
         return str(self._content["source"]).format(ref=self.refs[self._last(entry.get("removed"))], path=path)
 
     def _last(self, removed: str | None) -> str:
-        if removed is None:
-            return self.releases[-1]
-        key = release_key(removed)
+        return self.releases[-1] if removed is None else self.last_before(removed)
+
+    def last_before(self, release: str) -> str:
+        """The newest release before one."""
+        key = release_key(release)
         return [name for name in self.releases if release_key(name) < key][-1]
 
 

@@ -255,7 +255,11 @@ class Answer:
         if self.plan is None or self.problem.workload.model is None:
             raise InputError("no launch script follows from this answer: it is no plan for a model")
         findings = self.findings if script else ()
-        gone = [item for item in findings if item.is_taken_back]
+        is_told = not any(
+            fact.name.startswith("software") for fact in self.assumed
+        )  # else another may take it
+        moved = [item for item in findings if is_told and item.successors is not None]
+        gone = [item for item in findings if item.is_taken_back or item in moved]
         removed = [key for item in gone if item.setting.line is not None for key in item.removals]
         elsewhere = [
             key
@@ -264,6 +268,7 @@ class Answer:
             for key in (item.removals if item.setting.file else (item.setting.key,))
         ]
         raised = dict(item.instead for item in findings if item.is_rewritten and item.instead)
+        raised |= dict(pair for item in moved for pair in item.successors or ())
         told = [name for name, fact in self.situation.facts.items() if fact.origin is FactOrigin.TOLD]
         return tuned_script(
             self.plan,
@@ -271,6 +276,7 @@ class Answer:
             name,
             new_name,
             removed=removed,
+            outdated={key for item in moved for key in item.removals},
             elsewhere=elsewhere,
             raised=raised,
             stated={name.removeprefix("current.") for name in told},

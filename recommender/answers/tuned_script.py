@@ -78,6 +78,9 @@ class TunedScript:
             path.chmod(like.stat().st_mode)
 
 
+_OUTDATED, _DEAR = "the release took it away", "taken away, it only costs here"
+
+
 def tuned_script(
     plan: Plan,
     script: str = "",
@@ -85,6 +88,7 @@ def tuned_script(
     new_name: str = "",
     *,
     removed: Sequence[str] = (),
+    outdated: Container[str] = (),
     elsewhere: Sequence[str] = (),
     raised: Mapping[str, str] | None = None,
     stated: Container[str] = (),
@@ -99,6 +103,7 @@ def tuned_script(
         name: Of the script, for the diff.
         new_name: Of the new script, for the diff; that of the old one if empty.
         removed: Flags and variables that are taken away.
+        outdated: Those of them that the release has no more.
         elsewhere: Those of them that stand in a file which the script names.
         raised: New values of flags and variables whose old ones cannot stay.
         stated: Names of settings in use that were told beside the script, and win over it.
@@ -160,7 +165,10 @@ def tuned_script(
     return TunedScript(
         text=text,
         diff=_diff(script, text, name if script else "/dev/null", new_name or name) + diff,
-        reasons=(*(f"{key}: taken away, it only costs here" for key in kept), *_reasons(settings, chosen)),
+        reasons=(
+            *(f"{key}: {_OUTDATED if key in outdated else _DEAR}" for key in kept),
+            *_reasons(settings, chosen),
+        ),
         unwritten=tuple(unwritten),
         proof=proof,
         files=files,

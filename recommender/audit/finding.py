@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
+REMOVED = "removed-setting"
+"""Rule of a setting that the release took away."""
 NO_START = ("the program does not start", "程序无法启动")
 _PIECES = re.compile(r"(?<!\S)(-{1,2}[A-Za-z][\w.-]*+(?= )|[A-Za-z_][\w.]*+(?==))[ =](\S+)")
 LIKELY = ("by the memory model the program does not start", "按显存模型程序无法启动")
@@ -139,9 +141,13 @@ class SettingFinding:
     @property
     def rewrites(self) -> tuple[tuple[str, str], ...]:
         """Keys and values of the settings to write; none where they are not settings alone."""
-        found = _PIECES.findall(self.remedy) if self.adds else [self.instead or ("", "")]
+        return self._pieces if self.adds else (self.instead,) if self.instead else ()
+
+    @property
+    def _pieces(self) -> tuple[tuple[str, str], ...]:
+        found = tuple(_PIECES.findall(self.remedy))
         is_whole = " ".join(f"{key}{' ' if key[:1] == '-' else '='}{value}" for key, value in found)
-        return tuple(found) if self.instead or is_whole == self.remedy else ()
+        return found if is_whole == self.remedy else ()
 
     @property
     def is_rewritten(self) -> bool:
@@ -152,6 +158,13 @@ class SettingFinding:
         if any(divides(key) for key, _ in self.rewrites):  # for the user to say, where it starts at all
             return is_refused and self.level is FindingLevel.ERROR
         return is_refused or self.is_below_told
+
+    @property
+    def successors(self) -> tuple[tuple[str, str], ...] | None:
+        """What is written for a setting that the release took away; None for others, or if a user chooses."""
+        is_written = bool(self._pieces) or not self.remedy
+        is_named = all(key.startswith("-") or key.isupper() for key, _ in self._pieces)
+        return self._pieces if self.rule == REMOVED and is_written and is_named and self.removals else None
 
     @property
     def matters(self) -> bool:

@@ -11,7 +11,7 @@ from kg.terms.meanings import meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.successors import successor_keys, successors
-from recommender.audit.finding import SettingFinding, written
+from recommender.audit.finding import REMOVED, SettingFinding, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +29,10 @@ AUTO = "auto"
 """Word that parsers of numbers take besides: ``--max-model-len auto``."""
 MOST_GUESSED = 300
 """Unknown settings of a launch for which names like them are looked for, 2 ms each; a choice."""
+
+
+DOTTED = frozenset({"vllm", "vllm-ascend"})
+"""Programs that take a field of an object as a flag (``vllm/utils/argparse_utils.py``)."""
 
 
 def registry_findings(case: AuditCase) -> Iterator[SettingFinding]:
@@ -86,8 +90,9 @@ def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Setting
     successor = ", ".join(successor_keys(item)) if item is not None and gone else ""
     name, chinese = _named(case)
     then = f"; {successor} took its place" if successor else ""
+    remedy = _rewritten(case, setting, answer)
     return SettingFinding(
-        rule="removed-setting" if gone else "later-setting",
+        rule=REMOVED if gone else "later-setting",
         kind=FindingKind.REFUSED if refused else FindingKind.IGNORED,
         level=_level(case, is_error=refused) if refused or _wants(setting, item) else FindingLevel.NOTE,
         setting=setting,
@@ -97,7 +102,8 @@ def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Setting
             + (f"；替代项 {successor}" if successor else ""),
         },
         cost=_REFUSED if refused else _IGNORED,
-        remedy=_rewritten(case, setting, answer),
+        remedy=remedy,
+        adds=bool(successor) and not remedy,  # which the user has to choose
         source="" if item is None else item.source,
     )
 
@@ -240,11 +246,21 @@ def _rewritten(case: AuditCase, setting: RunningSetting, answer: LookUp) -> str:
     """The spelling in the release that runs; empty where there is none, or the user has to choose."""
     item = answer.setting
     after = None if case.release is None else successors(case.release, answer, setting.value)
+    if after and case.release is not None and case.program in DOTTED:
+        after = {
+            _dotted(case.release.look_up(key, suggest=False)) or key: value for key, value in after.items()
+        }
     if after and all(key.startswith("-") for key in after):
         return " ".join(key if value == "true" else f"{key} {value}" for key, value in after.items())
     return (
         _renamed(setting, item.replaced_by) if item is not None and item.replaced_by.startswith("-") else ""
     )
+
+
+def _dotted(found: LookUp) -> str:
+    """The flag of a field of an object, as ``--structured-outputs-config.backend``; empty for a flag."""
+    carrier = "" if found.setting is None else found.setting.carrier
+    return f"{carrier}.{found.setting.key.partition('.')[2]}" if found.setting and carrier else ""
 
 
 def _range(kind: str, low: float | None, high: float | None) -> str:

@@ -181,6 +181,30 @@ def test_a_written_script_is_without_what_costs(run: Any, written: Any, tmp_path
     assert run("check", target, "--hardware", "910B3").code == 0
 
 
+@pytest.mark.parametrize("release", ["", "=0.33.0"])
+def test_what_a_told_release_took_away_is_written_as_what_took_its_place(
+    run: Any, written: Any, tmp_path: Path, release: str
+) -> None:
+    text = "export VLLM_ATTENTION_BACKEND=FLASHINFER\n"
+    text += "vllm serve Qwen/Qwen3-8B --guided-decoding-backend xgrammar --disable-log-requests --max-num-seqs 64\n"
+    target = tmp_path / "tuned.sh"
+    asked = ("--hardware", "h100-sxm", "--software", f"vllm{release}", "--write", target)
+    assert run("recommend", written(text), *asked).code == 0
+    if not release:
+        assert not target.exists()  # which release runs is not known, and nothing else is to change
+        return
+    new = target.read_text(encoding="utf-8").split()
+    assert {
+        "VLLM_ATTENTION_BACKEND=FLASHINFER",
+        "--guided-decoding-backend",
+        "--disable-log-requests",
+    }.isdisjoint(new)
+    assert " ".join(new).endswith(
+        "--attention-backend FLASHINFER --structured-outputs-config.backend xgrammar"
+    )
+    assert run("check", target, "--hardware", "h100-sxm", "--software", f"vllm{release}").code == 0
+
+
 def test_an_upgrade_is_told_and_breaks_with_exit_1(run: Any, written: Any) -> None:
     path = written("vllm serve m --num-scheduler-steps 8 --max-num-seqs 64\n")
     ran = run("check", path, "--software", "vllm=0.8.5", "--to", "vllm=0.33")

@@ -13,15 +13,17 @@ from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.launch_files import staying_files
 from ingest.questions.launches.program import POSITIONAL
 from ingest.questions.launches.script import UNKNOWN, readable
+from kg.nouns.look_up import Standing
 from kg.nouns.situation import RECIPE
 from kg.terms.dialects import statement
 from kg.terms.meanings import meaning_of, table
+from kg.terms.setting_registry import registry, softwares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ingest.questions.launches.options import LaunchOptions
-    from ingest.questions.launches.program import StartedProgram
+    from ingest.questions.launches.program import ProgramSigns, StartedProgram
     from kg.nouns.values import Value
 
 NOT_TUNED = frozenset(table("left_out")["trainer"])
@@ -48,6 +50,9 @@ def read_trainer(
     signs = started.signs
     question: dict[str, object] = {"phase": started.phase, "software": {signs.id: ""}}
     notes = options.unreadable(NOT_TUNED)
+    if release := _last_that_reads(signs, options):
+        question["software"] = {signs.id: release}
+        notes.append(f"{signs.id} {release} is the last that is told its settings so")
     if model := options.text(*signs.model):
         size = options.text(f"{signs.model[0].rpartition('.')[0]}.flavor")  # of TorchTitan, beside the family
         question["model"] = f"{model}-{size}" if size else model
@@ -90,6 +95,18 @@ def read_trainer(
     if places:
         question["places"] = places
     return LaunchFacts(question=question, notes=tuple(map(readable, notes)))
+
+
+def _last_that_reads(signs: ProgramSigns, options: LaunchOptions) -> str:
+    """The last release with the option that tells the file of settings; empty where the newest has it."""
+    if signs.id not in softwares():
+        return ""
+    known = registry(signs.id)
+    for name in signs.file:
+        found = known.at("").look_up(f"--{name}", suggest=False)
+        if name in options.values and found.setting is not None and found.standing is Standing.REMOVED:
+            return known.last_before(found.setting.removed or "")
+    return ""
 
 
 def devices_of(

@@ -122,7 +122,9 @@ class Screen:
         if release is not None and release.registry.overrides and "." in (written or name).lstrip("-"):
             return SettingPlace.YAML, (written or name).lstrip("-")
         if written and not written.startswith("-"):
-            return SettingPlace.JSON, written
+            flag = f"--{written}"
+            is_flag = release is not None and release.look_up(flag, SettingPlace.FLAG, suggest=False).usable
+            return (SettingPlace.FLAG, flag) if is_flag and "." in written else (SettingPlace.JSON, written)
         found = release.look_up(written or name, suggest=False) if release is not None else None
         if found is not None and found.setting is not None:
             is_alias = found.setting.place is SettingPlace.ENV and name in found.setting.aliases

@@ -64,9 +64,15 @@ def test_what_an_assumed_release_refuses_is_a_warning() -> None:
 def test_what_took_the_place_of_a_removed_setting_is_said_and_written() -> None:
     found = judged("vllm serve m --task embed", version="0.33.0")["removed-setting"]
     assert found.remedy == "--runner pooling --convert embed"
+    assert found.successors == (("--runner", "pooling"), ("--convert", "embed"))
+    field = judged("vllm serve m --guided-decoding-backend xgrammar", version="0.33.0")["removed-setting"]
+    assert field.successors == (("--structured-outputs-config.backend", "xgrammar"),)
+    assert (
+        judged("vllm serve m --num-scheduler-steps 8", version="0.33.0")["removed-setting"].successors == ()
+    )
     chosen = judged("VLLM_USE_FLASHINFER_MOE_FP8=1 vllm serve m", version="0.33.0")["removed-setting"]
     assert "--moe-backend took its place" in chosen.says["en"]
-    assert chosen.remedy == ""
+    assert (chosen.remedy, chosen.successors, chosen.removals) == ("", None, ())
 
 
 def test_a_flag_before_its_release_is_refused() -> None:

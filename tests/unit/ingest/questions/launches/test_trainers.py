@@ -33,7 +33,7 @@ from kg.terms.dialects import statement
         ),
         (
             "torchrun --nproc_per_node=8 -m torchtitan.train --job.config_file ./llama3_8b.toml",
-            {"software": {"torchtitan": ""}, "count": 8, "model": "llama3_8b"},
+            {"software": {"torchtitan": "0.2.2"}, "count": 8, "model": "llama3_8b"},
         ),
     ],
 )
