@@ -75,7 +75,12 @@ def test_an_instance_has_a_divisor_or_a_power_of_two(
     users: float,
 ) -> None:
     asked: list[tuple[object, ...]] = []
-    monkeypatch.setattr(disaggregation, "rated_deployments", lambda *told, **_: asked.append(told) or ())
+
+    def rated(*told: object, **_: object) -> tuple[()]:
+        asked.append(told)
+        return ()
+
+    monkeypatch.setattr(disaggregation, "rated_deployments", rated)
     list(replace(terms(shipped, count=6, model="qwen3-8b"), at_once=at_once).rated(most))
     assert asked[0][2:4] == (sizes, users)
 
