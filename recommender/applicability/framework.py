@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Problem, WorkloadKind
 from kg.nouns.framework import Framework
-from kg.nouns.release import release_key
+from kg.nouns.look_up import Standing
 from kg.nouns.situation import StatedFact
 from kg.nouns.values import Value
 from kg.terms.dialects import spell, statement
@@ -178,7 +178,7 @@ def running_framework(
             )
         if usual is None or not is_plugged or (version and runs_here):
             found = _running(top, version)
-            older = "" if version else _release_of(top.id, now)
+            older = "" if version else release_of(top.id, now)
             return replace(found, version=older) if older else found
         followed = "" if runs_here else _release_like(usual.id, version)
         return _running(usual, followed, top.id)  # vLLM on Ascend is its plugin
@@ -192,26 +192,34 @@ def _has_adapters(problem: Problem) -> bool:
     return bool(said.get("lora_rank") or work.traits.get("lora"))
 
 
-def _release_of(framework: str, settings: Mapping[str, Value]) -> str:
+_OF_OLDER, _OLDER_SHARE = 3, 0.25
+"""Settings that the newest release lacks, and their share, by which a launch is one of an older; a choice."""
+
+
+def release_of(program: str, settings: Mapping[str, Value]) -> str:
     """The newest release that takes most of what a launch sets; empty where the newest of all does.
 
     What the newest says in other words is no reason to stay behind.
     """
-    if framework not in softwares():
+    if program not in softwares():
         return ""
-    known = registry(framework)
+    known = registry(program)
     newest = known.at()
     looked = {name: newest.look_up(name, suggest=False) for name in settings}
-    found = [one for one in looked.values() if one.setting is not None]
-    ends = sorted(
-        release_key(one.setting.removed)
-        for name, one in looked.items()
-        if one.setting is not None and one.setting.removed and successors(newest, one, settings[name]) is None
-    )
-    if len(ends) * 2 <= len(found):
+    told = {name: one for name, one in looked.items() if one.setting is not None}
+    gone = [
+        name
+        for name, one in told.items()
+        if one.standing is Standing.REMOVED and successors(newest, one, settings[name]) is None
+    ]
+    if len(gone) < max(_OF_OLDER, _OLDER_SHARE * len(settings)) and len(gone) * 2 <= len(told):
         return ""
-    kept = [name for name in known.releases if release_key(name) < ends[0]]
-    return kept[-1] if kept else ""
+
+    def absent(release: str) -> int:
+        found = (known.at(release).look_up(name, suggest=False).standing for name in told)
+        return sum(standing in {Standing.REMOVED, Standing.NOT_YET} for standing in found)
+
+    return min(reversed(known.releases[:-1]), key=absent, default="")
 
 
 def _running(framework: Framework, version: str = "", plugged: str = "") -> RunningFramework:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import degrees_of
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import registry, softwares
-from recommender.applicability.framework import ON_ASCEND, newest_release
+from recommender.applicability.framework import ON_ASCEND, newest_release, release_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,8 +118,6 @@ class AuditCase:
         return facts
 
 
-_OF_OLDER, _OLDER_SHARE = 3, 0.25
-"""Removed settings, and their share, that make a launch one of an older release; a choice."""
 ROLES = {"kv_producer": "prefill", "prefill": "prefill", "kv_consumer": "decode", "decode": "decode"}
 _ROLE_KEYS = ("kv_transfer_config.kv_role", "--disaggregation-mode")
 _ASCEND = ("ASCEND_", "HCCL_", "TASK_QUEUE_", "VLLM_ASCEND_", "PYTORCH_NPU_")
@@ -156,13 +154,14 @@ def audit_case(
         program, version, told = framework.id, framework.version, not framework.is_assumed
     else:
         program, version, told = _program(running, _table(raw, "software"))
+        version = version if told else release_of(program, {one.key: one.value for one in running}) or version
     role = next(
         (ROLES[item.value] for item in running if item.key in _ROLE_KEYS and item.value in ROLES), None
     )
     if role is not None:
         facts["role"] = role
     facts.setdefault("speculative", any("speculative" in item.key.replace("-", "_") for item in running))
-    case = AuditCase(
+    return AuditCase(
         settings=tuple(running),
         program=program,
         version=version,
@@ -172,23 +171,6 @@ def audit_case(
         positions=positions,
         rotary=rotary,
     )
-    return case if told else replace(case, version=_written_for(case))
-
-
-def _written_for(case: AuditCase) -> str:
-    """The release that is assumed: the newest, unless a good part of the settings are of an older one."""
-    newest = case.release
-    if newest is None or _absent(case, newest) < max(_OF_OLDER, _OLDER_SHARE * len(case.settings)):
-        return case.version
-    known = newest.registry.releases
-    until = reversed(known[: known.index(newest.release) + 1])
-    return min(until, key=lambda name: _absent(case, newest.registry.at(name)))
-
-
-def _absent(case: AuditCase, release: ReleaseSettings) -> int:
-    """Number of settings of a launch that a release has removed or not yet introduced."""
-    answers = [case.look_up(item, release=release) for item in case.settings if item.is_known]
-    return sum(item.standing in {Standing.REMOVED, Standing.NOT_YET} for item in answers)
 
 
 def _table(raw: Mapping[str, object], name: str) -> Mapping[str, object]:

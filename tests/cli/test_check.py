@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from kg.nouns.release import release_key
+from recommender.applicability.framework import newest_release
+
 COSTLY = """export ASCEND_LAUNCH_BLOCKING=1
 vllm serve Qwen/Qwen3-8B --enforce-eager \\
   --max-num-seqs 32 --max-model-len 8192
@@ -179,6 +182,25 @@ def test_a_written_script_is_without_what_costs(run: Any, written: Any, tmp_path
     assert "ASCEND_LAUNCH_BLOCKING" not in text
     assert "--max-model-len 8192" in text
     assert run("check", target, "--hardware", "910B3").code == 0
+
+
+OF_OLDER = " --num-scheduler-steps 8 --use-v2-block-manager --swap-space 4 --preemption-mode swap"
+
+
+@pytest.mark.parametrize(
+    ("options", "is_older"),
+    [("", False), (" --num-scheduler-steps 8 --max-num-seqs 9", False), (OF_OLDER, True)],
+)
+def test_a_start_and_its_judgement_are_of_one_release(
+    run: Any, written: Any, options: str, is_older: bool
+) -> None:
+    path, device = (
+        written(f"vllm serve Qwen/Qwen3-8B --dtype bfloat16{options}\n"),
+        ("--hardware", "h100-sxm"),
+    )
+    start = run("recommend", path, *device, "--json").json["start"]["version"]
+    assert run("check", path, *device, "--json").json["release"] == start
+    assert release_key(start) < release_key("0.33") if is_older else start == newest_release("vllm")
 
 
 @pytest.mark.parametrize("release", ["", "=0.33.0"])
