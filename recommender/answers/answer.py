@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kg.errors import InputError
@@ -255,10 +255,9 @@ class Answer:
         if self.plan is None or self.problem.workload.model is None:
             raise InputError("no launch script follows from this answer: it is no plan for a model")
         findings = self.findings if script else ()
-        is_told = not any(
-            fact.name.startswith("software") for fact in self.assumed
-        )  # else another may take it
-        moved = [item for item in findings if is_told and item.successors is not None]
+        outdated = [item for item in findings if item.successors is not None]
+        is_assumed = any(fact.name.startswith("software") for fact in self.assumed)  # another may take them
+        moved = [] if is_assumed else outdated
         gone = [item for item in findings if item.is_taken_back or item in moved]
         removed = [key for item in gone if item.setting.line is not None for key in item.removals]
         elsewhere = [
@@ -270,7 +269,7 @@ class Answer:
         raised = dict(item.instead for item in findings if item.is_rewritten and item.instead)
         raised |= dict(pair for item in moved for pair in item.successors or ())
         told = [name for name, fact in self.situation.facts.items() if fact.origin is FactOrigin.TOLD]
-        return tuned_script(
+        made = tuned_script(
             self.plan,
             script,
             name,
@@ -283,6 +282,9 @@ class Answer:
             server=server,
             beside=beside,
         )
+        left = [] if moved else [item.setting.key for item in outdated]
+        says = "the release is assumed; --software NAME=VERSION tells the one that runs"
+        return replace(made, unwritten=(*made.unwritten, *(f"{key}: {says}" for key in left)))
 
     def __str__(self) -> str:
         """The answer in short: where to start, its alternatives, what to change, what was assumed."""
