@@ -282,9 +282,12 @@ class Answer:
             server=server,
             beside=beside,
         )
-        left = [] if moved else [item.setting.key for item in outdated]
-        says = "the release is assumed; --software NAME=VERSION tells the one that runs"
-        return replace(made, unwritten=(*made.unwritten, *(f"{key}: {says}" for key in left)))
+        left = [
+            f"{item.setting.key}: the release is assumed; --software NAME=VERSION tells the one that runs"
+            for item in outdated
+            if not moved
+        ]
+        return replace(made, unwritten=(*made.unwritten, *left))
 
     def __str__(self) -> str:
         """The answer in short: where to start, its alternatives, what to change, what was assumed."""

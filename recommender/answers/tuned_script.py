@@ -78,9 +78,6 @@ class TunedScript:
             path.chmod(like.stat().st_mode)
 
 
-_OUTDATED, _DEAR = "the release took it away", "taken away, it only costs here"
-
-
 def tuned_script(
     plan: Plan,
     script: str = "",
@@ -165,14 +162,15 @@ def tuned_script(
     return TunedScript(
         text=text,
         diff=_diff(script, text, name if script else "/dev/null", new_name or name) + diff,
-        reasons=(
-            *(f"{key}: {_OUTDATED if key in outdated else _DEAR}" for key in kept),
-            *_reasons(settings, chosen),
-        ),
+        reasons=(*(_why_gone(key, outdated) for key in kept), *_reasons(settings, chosen)),
         unwritten=tuple(unwritten),
         proof=proof,
         files=files,
     )
+
+
+def _why_gone(key: str, outdated: Container[str]) -> str:
+    return f"{key}: the release took it away" if key in outdated else f"{key}: taken away, it only costs here"
 
 
 def script_with(

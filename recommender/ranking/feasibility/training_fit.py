@@ -101,12 +101,11 @@ def fit_of_question(
     for words, one, change in _lighter(question):
         size = _bytes_of(one, change)
         if size is not None and size <= held:
-            taken = f"{size / 1e9:,.1f} GB"
             here = one.machine.count == question.machine.count
             return TrainingFit(
-                words=f"{each}: it does not fit, but {words} takes {taken}",
+                words=f"{each}: it does not fit, but {words} takes {size / 1e9:,.1f} GB",
                 fits=False,
-                relief=f"with {words} it takes {taken} of each" if here else "",
+                relief=f"with {words} it takes {size / 1e9:,.1f} GB of each" if here else "",
             )
     return TrainingFit(words=f"{each}: it does not fit, whatever is changed of what is modelled", fits=False)
 
