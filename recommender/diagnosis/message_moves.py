@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kg.terms.setting_registry import registry, softwares
-from recommender.diagnosis.pressures import Move, default_of, home_of, in_digits, names_of
+from recommender.diagnosis.pressures import RELEASE, Move, default_of, home_of, in_digits, names_of
 from recommender.diagnosis.statements import compile_pattern, slots_of
 
 MOST_BETWEEN = 160
@@ -193,7 +193,7 @@ class MessageMoves:
         current = self._given.get(_bare(key), "")
         if current or to not in {"lower", "higher"}:
             return Move(key=key, to=to, current=current, origin="log" if current else "")
-        current, origin = default_of(self._home, key)
+        current, origin = default_of(self._home, key, self._given.get(RELEASE, ""))
         if current in {"0", "-1"}:
             current = origin = ""  # the program chooses
         return Move(key=key, to=to, current=current, origin=origin)

@@ -21,6 +21,9 @@ from kg.terms.setting_registry import registry, softwares
 _TABLE = "settings/pressures.yaml"
 _GIVEN = re.compile(r"(?<![\w.])['\"]?([\w.]++)['\"]?\s*+[=:]\s*+('[^']*+'|\"[^\"]*+\"|-?[\w.]++)")
 _FLAG = re.compile(r"(?<!\S)--([A-Za-z][\w.-]*+)[=\s]\s*+('[^']*+'|\"[^\"]*+\"|-?[^\s-]\S*+)")
+_VERSION = re.compile(r"v?(\d{1,4}(?:\.\d{1,4}){1,2}(?:\.?(?:post|rc)\d{1,3})?)(?![\w.]*\d)")
+RELEASE = "release_of_program"
+"""Name of the release among the arguments of a log."""
 REQUESTS = "requests at once"
 _LEAST_GAIN = 1.05
 """Least gain of a move that is reported: less is 1.0 on the screen."""
@@ -131,7 +134,7 @@ def moves_against(
         if not current and name in told:
             current = in_digits(told[name])
         if not current:
-            current, origin = default_of(home, entry["key"])
+            current, origin = default_of(home, entry["key"], given.get(RELEASE, ""))
             if current in {"0", "-1"}:
                 current = origin = ""  # the program chooses
         if _is_so(current.lower(), entry["to"]) or (current == "0" and entry["to"] == "lower"):
@@ -228,7 +231,8 @@ def draft_lengths(engine: str, given: Mapping[str, str]) -> list[float | None]:
     """Tokens that a server drafts at once: as set, and by default; None where unknown."""
     names = _table()["drafts"].get(engine, [])
     told = [given.get(name, "") for name in names]
-    usual = [default_of(engine, f"--{name.replace('_', '-')}")[0] for name in names]
+    release = given.get(RELEASE, "")
+    usual = [default_of(engine, f"--{name.replace('_', '-')}", release)[0] for name in names]
     return [next((float(text) for text in texts if text.isdigit()), None) for texts in (told, usual)]
 
 
@@ -256,24 +260,26 @@ def as_numbers(values: Mapping[str, str]) -> dict[str, float]:
 
 
 def argument_marks() -> list[str]:
-    """Texts of lines in which a program tells its own arguments, or is started."""
+    """Texts of lines in which a program tells its own arguments or release, or is started."""
     held: Mapping[str, list[str]] = _table()["arguments"]
     return [mark for marks in held.values() for mark in marks]
 
 
 def arguments_in(line: str) -> dict[str, str]:
     """The arguments that a program tells in a line, by name and by place; empty for another line."""
-    marks = ((kind, text) for kind, texts in _table()["arguments"].items() for text in texts if text in line)
-    kind, mark = next(marks, ("", ""))
+    marks = {kind: text for kind, texts in _table()["arguments"].items() for text in texts if text in line}
+    released = _VERSION.match(line.partition(marks.pop("releases"))[2]) if "releases" in marks else None
+    release = {} if released is None else {RELEASE: released[1]}
+    kind, mark = next(iter(marks.items()), ("", ""))
     if not kind:
-        return {}
+        return release
     if kind == "commands":
         flags = _FLAG.findall(line.partition(mark)[2])
         told = [(name.replace("-", "_"), value) for name, value in flags if len(flags) >= _LEAST_FLAGS]
     else:
         told = _GIVEN.findall(line.partition(mark)[2] if kind == "lists" else line)
     held = {name: value.strip("'\"") for name, value in told if value not in {"None", "null"}}
-    return {name.rpartition(".")[2]: value for name, value in held.items()} | held
+    return {name.rpartition(".")[2]: value for name, value in held.items()} | held | release
 
 
 @cache
@@ -282,12 +288,19 @@ def _table() -> dict[str, Any]:
     return held
 
 
-def default_of(program: str, key: str) -> tuple[str, str]:
-    """A number that a setting has by default in the last release known, with that release; empty for none."""
+def default_of(program: str, key: str, release: str = "") -> tuple[str, str]:
+    """A number that a setting has by default in a release, with that release; empty for none.
+
+    Args:
+        program: The program.
+        key: Of the setting.
+        release: As the log tells it; empty for the newest that is known.
+    """
     if program not in softwares():
         return "", ""
-    held = registry(program).at()
+    held = registry(program).at(release)
     setting = held.look_up(key, suggest=False).setting
-    value = None if setting is None or not setting.defaults else setting.defaults[-1].value
+    default = None if setting is None else setting.default_in(held.release)
+    value = None if default is None else default.value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return (str(value), held.release) if is_number else ("", "")

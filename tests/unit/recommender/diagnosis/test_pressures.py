@@ -8,7 +8,7 @@ import yaml
 import data
 from kg.nouns.knowledge import FaultPattern
 from kg.terms.setting_registry import registry, softwares
-from recommender.diagnosis.pressures import arguments_in, formula, home_of, lacks_of, moves_against
+from recommender.diagnosis.pressures import RELEASE, arguments_in, formula, home_of, lacks_of, moves_against
 from recommender.store.shipped_knowledge import knowledge
 
 TABLE = yaml.safe_load(data.text("settings/pressures.yaml"))
@@ -85,6 +85,25 @@ def test_programs_tell_their_arguments_in_lists_settings_and_commands(
     line: str, told: dict[str, str]
 ) -> None:
     assert arguments_in(line) == told
+
+
+@pytest.mark.parametrize(
+    ("line", "release", "default"),
+    [
+        ("Initializing a V1 LLM engine (v0.11.0) with config: model='a/B'", "0.11.0", "0.9"),
+        ("vLLM API server version 0.33.0", "0.33.0", "0.92"),
+        ("vLLM API server version 0.1.dev1+g1234567890", None, "0.92"),
+        ("the engine starts", None, "0.92"),
+    ],
+)
+def test_defaults_are_those_of_the_release_that_a_log_tells(
+    line: str, release: str | None, default: str
+) -> None:
+    given = arguments_in(line)
+    assert given.get(RELEASE) == release
+    moves = {move.key: move for move in moves_against("kv-block-shortage", "vllm", given)}
+    move = moves["--gpu-memory-utilization"]
+    assert (move.current, release or move.origin) == (default, move.origin)
 
 
 def test_a_move_that_changes_nothing_is_left_out() -> None:
