@@ -327,7 +327,12 @@ def _behind(
 def _check(problem: Problem, base: Question) -> None:
     """Refuse what is no serving of a model token by token."""
     work = problem.workload
-    if not work.model or str(work.kind) != "serving" or not base.model.causal:
+    if work.model and str(work.kind) == "serving" and not base.model.causal:
+        raise InputError(
+            f"--rate and --pareto are for models that write token by token, {work.model} answers in one pass",
+            hint="tunegraph recommend says what one instance takes in a second: divide the rate by that",
+        )
+    if not work.model or str(work.kind) != "serving":
         raise InputError("--rate and --pareto are for serving a model", hint="--model NAME --phase serving")
     lengths = {name: float(str(base.settings.get(name, SERVING[name]))) for name in LENGTHS}
     if wrong := [name for name, size in lengths.items() if size < 1]:

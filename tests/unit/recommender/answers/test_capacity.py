@@ -112,6 +112,8 @@ def test_limits_that_nothing_keeps_name_what_comes_nearest(shipped: Workspace) -
 def test_what_cannot_be_sized_is_refused(shipped: Workspace) -> None:
     with pytest.raises(InputError, match="serving a model"):
         asked(shipped, CapacityRequest(rate_per_s=1), phase="training")
+    with pytest.raises(InputError, match="token by token, bge-m3 answers in one pass"):
+        asked(shipped, CapacityRequest(rate_per_s=1), model="bge-m3")
     with pytest.raises(InfeasibleError, match="does not fit on 1 x") as fault:
         asked(shipped, CapacityRequest(rate_per_s=1), model="deepseek-r1", count=1)
     assert "devices; --count" in (fault.value.hint or "")
