@@ -19,6 +19,8 @@ _OUTPUT = "output_dir"
 """First argument of those of a trainer: https://huggingface.co/docs/transformers/main_classes/trainer"""
 _NO_MODELS = ("Tokenizer", "Processor", "Config", "Peft", "Extractor", "Scheduler")
 """Ends of the names of classes whose ``from_pretrained`` loads something beside a model."""
+_ADAPTERS, _RANK, _USUAL_RANK = "use_peft", "lora_r", 8
+"""Options of adapters, and the rank of peft's ``LoraConfig`` that states none."""
 _LOADED = {"load_in_4bit": True, "load_in_8bit": True, "attn_implementation": None, "max_seq_length": None}
 """Arguments of what loads a model that are a trainer's options too, with the value that says something."""
 _ENGINE, _LOADING, _DEVICE = "engine_kwargs", "model_loading_config", "accelerator_type"
@@ -110,7 +112,10 @@ def read_calls(text: str) -> Iterator[EngineCall]:
     beside = _trained(nodes, constants) if trains else {}
     for node, signs in sorted(found, key=lambda one: (one[0].lineno, one[0].col_offset)):
         call = _call(signs, node, constants, environment)
-        yield replace(call, beside=beside) if signs.reader == "trainer" else call
+        if signs.reader == "trainer":  # the command line of TRL has a switch for adapters
+            adapted = {_ADAPTERS: True} if signs.commands and _RANK in beside else {}
+            call = replace(call, beside={**beside, **adapted})
+        yield call
 
 
 def _trained(nodes: Iterable[ast.AST], constants: Mapping[str, ast.expr]) -> dict[str, object]:
@@ -130,11 +135,13 @@ def _trained(nodes: Iterable[ast.AST], constants: Mapping[str, ast.expr]) -> dic
         elif name.endswith("Trainer"):
             model = first or named.get("model")
         elif name in {"LoraConfig", "get_peft_model"}:
-            found["use_peft"] = True
-            found |= {"lora_r": rank} if isinstance(rank := named.get("r"), int) else {}
-            continue
+            rank = named.get("r")
+            found[_RANK] = rank if isinstance(rank, int) else found.get(_RANK, _USUAL_RANK)
+            model = None
         else:
             model = None
+        if name == "gradient_checkpointing_enable" or named.get("use_gradient_checkpointing"):
+            found["gradient_checkpointing"] = True
         if isinstance(model, str) and UNKNOWN not in model:
             found.setdefault("model_name_or_path", model)
         for option, value in _LOADED.items():
