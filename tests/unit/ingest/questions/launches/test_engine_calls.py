@@ -47,11 +47,18 @@ def test_a_trainer_is_told_its_model_by_what_loads_it() -> None:
         "load_in_4bit": True, "attn_implementation": "eager", "use_peft": True, "lora_r": 64, "bf16": True,
         "per_device_train_batch_size": 4, "output_dir": "out", "gradient_checkpointing": False,
     }  # fmt: skip
-    arguments = 'TrainingArguments("out", bf16=True)\nTrainer(model="a/B", args=args)'
-    told = read_launch(
-        f"from transformers import *\nfrom transformers import TrainingArguments\n{arguments}", "c"
+    lines = (
+        "from transformers import TrainingArguments",
+        "model.gradient_checkpointing_enable()",
+        "model = get_peft_model(model, config)",
+        'args = TrainingArguments("out", bf16=True)',
+        'Trainer(model="a/B", args=args)',
     )
-    assert (told.question["model"], told.question["software"]) == ("a/B", {"transformers": ""})
+    other = read_launch("\n".join(lines), "c").question
+    assert (other["model"], other["software"]) == ("a/B", {"transformers": ""})
+    assert other["current"] == {
+        "gradient_checkpointing": True, "lora_r": 8, "output_dir": "out", "bf16": True,
+    }  # fmt: skip
 
 
 def test_a_script_says_what_the_program_makes_that_it_runs() -> None:
