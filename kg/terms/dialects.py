@@ -43,7 +43,13 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
         program: Whose they are; empty if that is not known.
         devices: Devices of all, which a switch for a size stands for where no size is stated.
     """
-    return _statement(tuple((name, type(value), value) for name, value in settings.items()), program, devices)
+    plain = {
+        name: value
+        if value is None or isinstance(value, str | int | float)
+        else json.dumps(value, default=str)
+        for name, value in settings.items()  # those of a case may be lists
+    }
+    return _statement(tuple((name, type(value), value) for name, value in plain.items()), program, devices)
 
 
 @lru_cache(maxsize=8192)

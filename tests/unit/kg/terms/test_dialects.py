@@ -1,5 +1,7 @@
 """Facts that settings state, and the spelling of a fact."""
 
+from typing import Any
+
 import pytest
 
 from kg.nouns.layout import ParallelLayout
@@ -124,3 +126,8 @@ def test_whole_numbers() -> None:
     assert [positive(value) for value in (4, "4", 4.0, 0, -1, True, "x", None, 1.5, 1e400)] == [
         4, 4, 4, None, None, None, None, None, None, None
     ]  # fmt: skip
+
+
+def test_a_list_among_the_settings_of_a_case_states_nothing() -> None:
+    stated: dict[str, Any] = {"tp": 2, "cube_sizes": [1, [2]], "tensor_parallel_size_list": {"a": [1]}}
+    assert statement(stated).facts == {"tp": 2}
