@@ -49,8 +49,7 @@ class PricedStep:
         capacity_bytes: What that device can hold; None if unknown.
         split_s: Parts of the time, which add up to it.
         memory_parts: Parts of the memory.
-        log_merit: Natural log of the objective, higher is better, of a training less what a start in vain may
-            cost; None without an objective or a price.
+        log_merit: Natural log of the objective, higher is better; None without an objective or a price.
         beyond_limits: Natural log of how far the worst limit is missed, as the cost model sees it; 0 within.
     """
 

@@ -240,6 +240,8 @@ def _best(query: LayoutQuestion, option: PricedStep) -> tuple[float, ...]:
     """Sort key of the batches of one layout: a stated load runs whole, as far as it fits."""
     batch = option.settings.get("batch")
     at_once = float(str(batch)) if query.is_load_told and batch is not None else 0.0
+    if query.question.phase == "training" and option.log_merit is not None:  # recipes fill devices, too
+        option = replace(option, log_merit=option.log_merit - IN_VAIN * (1 - option.chance_to_fit))
     return (-at_once, *_order(option))
 
 
@@ -281,7 +283,7 @@ def _priced(query: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
     priced = _prices(replace(question, model=model), chosen, layouts)
     for step, layout, i in zip(priced, layouts, fitting, strict=True):
         settings = {name: value for name, value in _spelt(rows[i]).items() if name not in DEGREES.values()}
-        option = replace(
+        yield replace(
             step,
             layout=layout,
             settings=settings,
@@ -290,10 +292,6 @@ def _priced(query: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
             memory_bytes=float(needed[i]),
             capacity_bytes=held_by if math.isfinite(held_by) else None,
         )
-        if question.phase == "training" and option.log_merit is not None:
-            vain = IN_VAIN * (1 - option.chance_to_fit)
-            option = replace(option, log_merit=option.log_merit - vain)
-        yield option
 
 
 def _prices(
