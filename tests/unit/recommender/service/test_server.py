@@ -76,6 +76,10 @@ def test_who_was_answered_waits_again_and_makes_room(
     monkeypatch.setattr(server, "MOST_QUIET_OF_ADDRESS", 2)
     with half(client, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n") as answered:
         assert answered.recv(4096).startswith(b"HTTP/1.1 200")
+        port, until = answered.getsockname()[1], time.monotonic() + 10
+        while port not in {one.client[1] for one in [*server.BoundedProtocol._quiet] if one.client}:
+            assert time.monotonic() < until  # the answer is gone before its connection waits again
+            time.sleep(0.01)
         with half(client), half(client):
             assert is_closed(answered, 5.0)  # before its time is over
 
