@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ingest.files.content import ContentError
+from ingest.questions.launches.launch_files import table_in
 from ingest.questions.launches.manifests import chart_commands, is_manifest
 from ingest.questions.launches.program import (
     MATCHING_OPTIONS,
@@ -29,6 +29,7 @@ _LOOKS = re.compile(r"(?:\s*(?:#.*|---)\n)*\s*(?:\{|[\w-]+[ ]*:(?:\s|$))")
 """Beginning of a table of settings: a brace, or a key, behind comments."""
 _RAY = re.compile(r"^[ \t-]{0,40}llm_configs[ ]?:", re.MULTILINE)
 _DEEPEST = 12
+"""Levels of a document in which engines are looked for: a RayService has them at six; a choice."""
 _SCRIPT = "train.py"
 """Name of the user's own script where a program has no command of its own."""
 
@@ -65,27 +66,16 @@ def configuration_command(text: str, place: str) -> list[ShellCommand]:
 def is_launch(text: str, place: str) -> bool:
     """True if a file is a launch; the file of a question is a table, too, of other keys."""
     if place.endswith((".json", ".yaml", ".yml")) or _LOOKS.match(text):
-        return any(read(text) for read in (is_manifest, chart_commands, ray_commands)) or bool(
-            configuration_command(text, place)
-        )
+        if is_manifest(text) or chart_commands(text) or ray_commands(text):
+            return True
+        return bool(configuration_command(text, place))
     return bool(text.strip())
 
 
 def _content(text: str) -> Mapping[str, object]:
     """A text as a table of settings, by their names with ``_``; none where it is something else."""
-    from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
-
-    if not _LOOKS.match(text):
-        return {}
-    try:
-        content = load_yaml(text.encode())
-    except ContentError:
-        return {}
-    return (
-        {str(key).replace("-", "_"): item for key, item in content.items()}
-        if isinstance(content, dict)
-        else {}
-    )
+    held = table_in(text) if _LOOKS.match(text) else {}
+    return {str(key).replace("-", "_"): item for key, item in held.items()}
 
 
 def _is_of(signs: ProgramSigns, content: Mapping[str, object]) -> bool:
@@ -111,15 +101,9 @@ def ray_commands(text: str) -> list[ShellCommand]:
     Source:
         https://docs.ray.io/en/latest/serve/llm/index.html: ``LLMConfig``, whose engine is vLLM.
     """
-    from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
-
     if _RAY.search(text) is None:
         return []
-    try:
-        content = load_yaml(text.encode())
-    except ContentError:
-        return []
-    return [made for one in _configs(content, 0) if (made := engine_command(one)) is not None]
+    return [made for one in _configs(table_in(text), 0) if (made := engine_command(one)) is not None]
 
 
 def engine_command(config: Mapping[str, object]) -> ShellCommand | None:
@@ -140,8 +124,6 @@ def engine_command(config: Mapping[str, object]) -> ShellCommand | None:
 
 def _configs(content: object, depth: int) -> Iterator[Mapping[str, object]]:
     """The configurations in a document, wherever they stand; also in one that stands in it as a text."""
-    from ingest.files.safe_yaml import load_yaml
-
     if depth > _DEEPEST:
         return
     if isinstance(content, dict):
@@ -149,10 +131,7 @@ def _configs(content: object, depth: int) -> Iterator[Mapping[str, object]]:
             if name == "llm_configs" and isinstance(held, list):
                 yield from (one for one in held if isinstance(one, dict))
             elif name == "serveConfigV2" and isinstance(held, str):
-                try:
-                    yield from _configs(load_yaml(held.encode()), depth + 1)
-                except ContentError:
-                    continue
+                yield from _configs(table_in(held), depth + 1)
             else:
                 yield from _configs(held, depth + 1)
     elif isinstance(content, list):

@@ -16,7 +16,7 @@ from ingest.questions.launches import megatron, mindformers, serving, trainers
 from ingest.questions.launches.configurations import configuration_command, ray_commands, with_itself
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments, with_called
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
-from ingest.questions.launches.launch_files import Beside, add_files, names_in, with_written
+from ingest.questions.launches.launch_files import Beside, add_files, names_in, table_in, with_written
 from ingest.questions.launches.manifests import (
     chart_commands,
     image_commands,
@@ -177,15 +177,10 @@ def _near_command(text: str) -> str:
 
 def _is_question(text: str) -> bool:
     """True if a text is the file of a question, with its keys and no others."""
-    from ingest.files.content import ContentError
-    from ingest.files.safe_yaml import load_yaml
     from ingest.questions.problem_file import KEYS
 
-    try:
-        content = load_yaml(text.encode())
-    except ContentError:
-        return False
-    return isinstance(content, dict) and ("phase" in content or "op" in content) and content.keys() <= {*KEYS}
+    content = table_in(text)
+    return ("phase" in content or "op" in content) and content.keys() <= {*KEYS}
 
 
 def _refuse_broken(text: str, place: str) -> None:

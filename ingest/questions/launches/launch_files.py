@@ -71,16 +71,21 @@ def staying_files(started: StartedProgram, options: LaunchOptions) -> dict[str, 
     return {name: word for name, word in told.items() if is_trainer and word.endswith(".json")}
 
 
+def table_in(text: str) -> dict[object, object]:
+    """A text of YAML as a table; an empty one where it is something else, or broken."""
+    from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
+
+    try:
+        content = load_yaml(text.encode())
+    except ContentError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def names_in(name: str, beside: Beside) -> frozenset[str]:
     """The names of the settings in a file; none where it is not there, or is no table."""
-    from ingest.files.safe_yaml import load_yaml
-
     text = beside(name) if UNKNOWN not in name else None
-    try:
-        content = None if text is None else load_yaml(text.encode())
-    except ContentError:
-        return frozenset()  # it is refused where it is read
-    return frozenset(map(str, content)) if isinstance(content, dict) else frozenset()
+    return frozenset(map(str, table_in(text or "")))  # a broken one is refused where it is read
 
 
 _NAMED = "config_name"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.launch_files import table_in
 from ingest.questions.launches.script import UNKNOWN, ShellCommand
 from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import COMPOSED, DEVICE_LABELS
@@ -269,16 +270,10 @@ def chart_commands(text: str) -> list[ShellCommand]:
     Source:
         vllm-project/production-stack, helm/templates/deployment-vllm-multi.yaml.
     """
-    from ingest.files.content import ContentError
-    from ingest.files.safe_yaml import load_yaml  # a question without files needs no parser
-
     if _CHART.search(text) is None:
         return []
-    try:
-        content = load_yaml(text.encode())
-    except ContentError:
-        return []
-    engines = content.get("servingEngineSpec", content) if isinstance(content, dict) else {}
+    content = table_in(text)
+    engines = content.get("servingEngineSpec", content)
     models = engines.get("modelSpec") if isinstance(engines, dict) else None
     held = [one for one in models if isinstance(one, dict)] if isinstance(models, list) else []
     return [_of_chart(one) for one in held if one.get("modelURL")]

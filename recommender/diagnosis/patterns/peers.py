@@ -88,7 +88,7 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvid
     slow = views[worst]
     lost = max(0.0, float(computing[worst]) - mean) * (1 - _of_experts(views, worst))
     number = slow.rank.rank if slow.rank.rank is not None else slow.rank.folder
-    yield SoftEvidence(
+    found = SoftEvidence(
         node="slow-rank",
         shown=shown,
         lost_us=lost,
@@ -98,24 +98,20 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvid
         readings=(MetricReading(metric="rank_compute_ratio_to_mean", value=ratio, unit="1"),),
         places=tuple(step.place for step in slow.rank.steps[:2]),
     )
+    yield found
     work = [_elements(view) for view in views]
     more = work[worst] / float(np.mean(np.delete(np.array(work), worst))) if all(work) else math.nan
     busy = np.array([_busy_us(view) for view in views])
     reading, working = busy[worst] - np.delete(busy, worst, axis=0).mean(axis=0)
     beyond = min(lost, float(reading))
     if abs(more - 1) <= SAME and beyond - max(0.0, float(working)) >= lost / 2 > 0:
-        yield SoftEvidence(
+        waits = MetricReading(metric="wait for memory beyond the others", value=beyond * 1e-6, unit="s")
+        yield replace(
+            found,
             node="slow-memory-access",
-            shown=shown,
-            lost_us=lost,
-            share=lost / slow.total_us,
-            rank=slow.rank.rank,
             says=f"rank {number} does the work of the others, but its kernels wait "
             f"{beyond / 1e3:.1f} ms longer for device memory",
-            readings=(
-                MetricReading(metric="wait for memory beyond the others", value=beyond * 1e-6, unit="s"),
-            ),
-            places=tuple(step.place for step in slow.rank.steps[:2]),
+            readings=(waits,),
         )
     if all(work):
         shown = float(thresholds.shows("slow-rank", "rank_compute_ratio_to_mean", more))

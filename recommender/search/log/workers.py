@@ -88,24 +88,26 @@ class Watch:
         return {trial for trial, (_, since) in self._seen.items() if now - since > self._silence_s}
 
 
+_PROCESSES = Path("/proc")
+"""Where Linux tells of processes; elsewhere it is not there, and a number is known to be in use or not."""
+
+
 def _machine() -> str:
     """This machine, as a digest; containers that share its name but not its processes are others."""
     told = [socket.gethostname()]
     with suppress(OSError):
         told.append(Path("/etc/machine-id").read_text())
     with suppress(OSError):
-        told.append(str(Path("/proc/self/ns/pid").readlink()))
+        told.append(str((_PROCESSES / "self/ns/pid").readlink()))
     return digest("machine", *told)[:12]
 
 
 def _birth(pid: int) -> str:
     """Start of a process in ticks (Linux), so that a reused number is another; empty if there is none."""
     try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (
-            "" if state in {"Z", "X"} else fields[18]
-        )  # one that has ended and was not yet waited for is gone
-    except (OSError, IndexError):
+        state, *fields = (_PROCESSES / f"{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if state in {"Z", "X"} else fields[18]  # who has ended and was not yet waited for is gone
+    except (OSError, ValueError, IndexError):
         pass
     try:
         os.kill(pid, 0)

@@ -1,8 +1,9 @@
 """Workers that are gone: by their process on this machine, by their silence elsewhere."""
 
+import os
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import pytest
 
@@ -20,21 +21,35 @@ def test_a_process_tells_of_this_machine_alone() -> None:
     assert gone_here("manual") is None
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="births and zombies are read in /proc")
-def test_a_process_that_nobody_waited_for_is_gone_and_a_number_tells_births_apart() -> None:
-    first = subprocess.Popen(["sleep", "60"])
-    time.sleep(0.05)  # five ticks of the clock that births are counted in
-    with subprocess.Popen(["sleep", "60"]) as second:
-        births = [workers._birth(one.pid) for one in (first, second)]
-        second.kill()
-    machine, _ = worker().split(":", 1)
-    told = f"{machine}:{first.pid}:{births[0]}"
-    assert (gone_here(told), births[0] != births[1]) == (False, True)
-    first.kill()
-    until = time.monotonic() + 10
-    while not gone_here(told):  # nobody has waited for it yet
-        assert time.monotonic() < until
-    first.wait()
+def told_by(processes: Path, pid: int, state: str, birth: str) -> None:
+    """A process as Linux tells of it: number, name, state, and the start as the 22nd field."""
+    (processes / str(pid)).mkdir(exist_ok=True)
+    (processes / f"{pid}/stat").write_text(f"{pid} (a) b) {state} {'0 ' * 18}{birth} 0")
+
+
+@pytest.mark.parametrize(
+    ("state", "birth", "is_gone"),
+    [("S", "77", False), ("S", "78", True), ("Z", "77", True), ("X", "77", True)],
+)
+def test_who_ended_or_has_another_birth_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, birth: str, is_gone: bool
+) -> None:
+    monkeypatch.setattr(workers, "_PROCESSES", tmp_path)
+    told_by(tmp_path, 4321, state, birth)
+    assert gone_here(f"{workers._machine()}:4321:77:0") is is_gone
+
+
+@pytest.mark.parametrize("told", ["", "4321 (a) S 1"])
+def test_where_no_birth_is_told_a_number_in_use_is_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    monkeypatch.setattr(workers, "_PROCESSES", tmp_path)
+    (tmp_path / str(os.getpid())).mkdir()
+    (tmp_path / f"{os.getpid()}/stat").write_text(told)
+    assert gone_here(worker()) is False
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        machine, *_ = worker().split(":")
+    assert gone_here(f"{machine}:{ended.pid}:alive") is True
 
 
 @pytest.mark.parametrize("beat_s", [0.5, 1.0, 2.0])
