@@ -7,9 +7,10 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from shlex import quote
 from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch import LaunchForm, read_launch, read_launches
+from ingest.questions.launches.launch import LaunchForm, read_launch, read_launches, stands_in
 from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.launches.variables import visible_devices
 from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited
@@ -126,7 +127,7 @@ def tuned_script(
     proof, kept, diff = "", list[str](), ""
     files: dict[str, str] = {}
     if script:
-        launch = _launch(script, plan.start.framework, server)
+        launch = _launch(script, plan.start.framework, server, beside)
         unwritten += _unseen_devices(launch, plan)
         # without the path of a draft model the server would not start: such flags are named, not written
         drafts = any(item.value == DRAFT_MODEL for item in wanted.values())
@@ -227,12 +228,17 @@ def _parsed(text: str, name: str) -> str:
     return "; bash parses it"
 
 
-def _launch(script: str, framework: str, server: int | None) -> Launch:
+def _launch(script: str, framework: str, server: int | None, beside: Beside) -> Launch:
     """The launch that a plan is written into.
 
     Raises:
-        InputError: There is none, or it is of another engine.
+        InputError: There is none, it is of another engine, or it stands in a program that the script runs.
     """
+    if program := stands_in(script, beside):
+        raise InputError(
+            f"the settings stand in {program}, which the script runs",
+            hint=f"tunegraph recommend {quote(program)} --write FILE",
+        )
     launched = read_launch(script, "the script", server=server).question.get("software")
     engine = next(iter(launched), "") if isinstance(launched, dict) else ""
     if engine and not _is_built_on(framework, engine):

@@ -167,6 +167,14 @@ def read_launches(text: str, place: str, beside: Beside = lambda _: None) -> tup
     return tuple(_launches(text, place, beside)[0])
 
 
+def stands_in(text: str, beside: Beside) -> str:
+    """The program in Python that a launch of a script stands in; empty where the script has all of them."""
+    for command in read_script(text).commands:
+        if with_called(command, beside) is not command:
+            return next(word for word in command.words if word.endswith(".py"))
+    return ""
+
+
 def _near_command(text: str) -> str:
     """The command of a program that one of a text is misspelt from; empty where none is."""
     commands = [command for signs in program_signs().values() for command in signs.commands]

@@ -81,6 +81,14 @@ def test_a_script_of_another_engine_is_refused() -> None:
         tuned_script(PLAN, "python -m sglang.launch_server --model-path m --tp 2\n")
 
 
+def test_what_a_program_says_that_the_script_runs_is_written_there() -> None:
+    files = {"serve.py": "from vllm import LLM\nLLM('m')\n"}.get
+    with pytest.raises(InputError, match=r"stand in serve\.py") as fault:
+        tuned_script(PLAN, "python serve.py\n", beside=files)
+    assert fault.value.hint == "tunegraph recommend serve.py --write FILE"
+    assert tuned_script(PLAN, "python other.py\nvllm serve m\n", beside=files).diff
+
+
 def test_a_script_of_the_engine_beneath_a_framework_is_its_own() -> None:
     plan = replace(PLAN, start=replace(PLAN.start, framework="mindspeed-llm", settings=()), changes=())
     assert tuned_script(plan, "torchrun pretrain_gpt.py --num-layers 32\n").diff == ""
