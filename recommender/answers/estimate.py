@@ -285,10 +285,11 @@ def _refuse_no_drafts(settings: Mapping[str, object]) -> None:
         )
 
 
-def _own(settings: Mapping[str, object], program: str) -> dict[str, object]:
-    """Settings in the cost model's words, whichever a program's spelling has."""
-    read = (in_own_words(name, [value], program) for name, value in settings.items())
-    return {name: values[0] for name, values in read}
+def _own(settings: Mapping[str, object], program: str, phase: str) -> dict[str, object]:
+    """Settings by the cost model's names and in its words, whichever a program's spelling has."""
+    read = [in_own_words(name, [value], program) for name, value in settings.items()]
+    named = [(name, canonical_name(name), values[0]) for name, values in read]
+    return {own if own in PHASES[phase] else name: value for name, own, value in named}
 
 
 def estimate_problem(
@@ -336,7 +337,7 @@ def estimate_problem(
     _refuse_no_drafts(settings or {})
     asked = Question.of(problem, sizes, tree, server=server, phase=phase)
     axes = dict(in_own_words(name, values, asked.engine) for name, values in (axes or {}).items())
-    settings, *compare = (_own(one, asked.engine) for one in (settings or {}, *compare))
+    settings, *compare = (_own(one, asked.engine, phase) for one in (settings or {}, *compare))
     stated = frozenset(map(canonical_name, [*settings, *axes, *chain(*compare)]))
     question, lengths = with_length(decided_question(asked, starts, stated, server), sizes)
     lengths = tuple(fact for fact in lengths if "seq_len" not in stated)

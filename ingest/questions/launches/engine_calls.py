@@ -52,10 +52,17 @@ class EngineCall:
     beside: Mapping[str, object] = field(default_factory=dict)
 
     @property
+    def _verb(self) -> str:
+        """The command of the program that is for what is made: ``trl dpo`` of a ``DPOConfig``."""
+        made = ast.unparse(self.node.func).rpartition(".")[2].lower().removesuffix("config")
+        commands = self.signs.commands
+        return next((one for one in commands if one.split()[-1] == made), commands[0])
+
+    @property
     def command(self) -> ShellCommand:
         """The command that would start it."""
         signs = self.signs
-        begin = signs.commands[0].split() if signs.commands else ["python", signs.scripts[0].replace("*", "")]
+        begin = ["python", signs.scripts[0].replace("*", "")] if not signs.commands else self._verb.split()
         trains = signs.reader == "trainer"
         words = (*begin, *as_flags({**self.beside, **self.values}, states=trains))
         return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)

@@ -64,6 +64,7 @@ class ProgramSigns:
     flagged: bool = False
     sections: tuple[str, ...] = ()
     phases: Mapping[str, str] = field(default_factory=dict)
+    methods: Mapping[str, str] = field(default_factory=dict)
     launcher: str = ""
 
 

@@ -50,6 +50,8 @@ def read_trainer(
     signs = started.signs
     question: dict[str, object] = {"phase": started.phase, "software": {signs.id: ""}}
     notes = options.unreadable(NOT_TUNED)
+    if method := signs.methods.get(started.command):
+        question["traits"] = {"method": method}
     if release := _last_that_reads(signs, options):
         question["software"] = {signs.id: release}
         notes.append(f"{signs.id} {release} is the last that is told its settings so")

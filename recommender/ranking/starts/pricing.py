@@ -232,8 +232,10 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
         settings["lora_rank"] = rank
         draft.assumed.append(assumed_adapters(int(rank)))
     both = sum(draft.situation.number(name) or 0.0 for name in ("input_len", "output_len"))
-    if draft.situation.framework.id in ROLLED:
+    rolls = draft.situation.framework.id in ROLLED
+    if rolls or draft.situation.problem.workload.traits.get("rewards") is True:
         draft.notes.append(ONLY_THE_UPDATE)
+    if rolls:
         settings |= {"seq_len": both} if both and "seq_len" not in settings else {}
     if "seq_len" not in settings:
         length = min(USUAL_LENGTH, draft.situation.model.most_tokens or USUAL_LENGTH)

@@ -56,6 +56,8 @@ def test_a_trainer_is_told_its_model_by_what_loads_it() -> None:
     )
     other = read_launch("\n".join(lines), "c").question
     assert (other["model"], other["software"]) == ("a/B", {"transformers": ""})
+    preferred = 'from trl import DPOConfig\nDPOTrainer("a/B", args=DPOConfig("out"))'
+    assert read_launch(preferred, "c").question["traits"] == {"method": "dpo"}
     assert other["current"] == {
         "gradient_checkpointing": True, "lora_r": 8, "output_dir": "out", "bf16": True,
     }  # fmt: skip

@@ -19,6 +19,7 @@ from kg.terms.dialects import statement
             "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=a/B trainer.n_gpus_per_node=8 trainer.nnodes=2",
             {"software": {"verl": ""}, "count": 16, "model": "a/B"},
         ),
+        ("trl reward --model_name_or_path a/B", {"software": {"trl": ""}, "traits": {"method": "rm"}}),
         (
             "python3 -m MaxText.train base.yml model_name=b ici_fsdp_parallelism=16 dcn_data_parallelism=2",
             {"software": {"maxtext": ""}, "count": 32, "model": "b"},
