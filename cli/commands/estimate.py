@@ -142,12 +142,14 @@ def _show_comparison(estimated: Estimate) -> None:
         )
         for row in estimated.comparison
     ]
-    names = [
-        ", ".join(f"{key}={value}" for key, value in one.settings.items() if other.settings.get(key) != value)
-        for one, other in ((first, second), (second, first))
+    one, other = first.settings, second.settings
+    told = [
+        (name, one.get(name, "default"), other.get(name, "default"), "")
+        for name in dict.fromkeys((*one, *other))
+        if one.get(name) != other.get(name)
     ]
-    output.table(("", *(name or "defaults" for name in names), "second / first"),
-                 [*rows, ("fits", _FITS[first.fits], _FITS[second.fits], "")])  # fmt: skip
+    output.table(("", "the first", "the second", "second / first"),
+                 [*told, *rows, ("fits", _FITS[first.fits], _FITS[second.fits], "")])  # fmt: skip
 
 
 def _show_sweep(estimated: Estimate) -> None:

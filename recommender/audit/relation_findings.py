@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import data
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.values import parse_json
-from kg.terms.dialects import DEGREES, positive, statement
+from kg.terms.dialects import DEGREES, positive, spell, statement
 from recommender.audit.finding import NO_START, SettingFinding, written
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class SizeRelation:
         when: Plain name of a setting, or fact, that must be there; empty for none.
         unless: Plain names of settings (also ``name=value``), facts and programs with which it is not asked.
         must: What the product does: ``divide`` the whole, ``equal`` it, or ``hold``: be no more.
+        kind: Of the finding.
         says: What is wrong, by language, with the sizes to fill in.
         costs: What it costs, by language, where the program starts all the same; empty where it does not.
     """
@@ -55,6 +56,7 @@ class SizeRelation:
     when: str
     unless: frozenset[str]
     must: str
+    kind: FindingKind
     says: Mapping[str, str]
     costs: Mapping[str, str]
 
@@ -79,6 +81,7 @@ def _relation(row: Mapping[str, str]) -> SizeRelation:
         when=row["when"],
         unless=frozenset(row["unless"].split()),
         must=row["must"],
+        kind=FindingKind(row["kind"]),
         says={"en": row["says"], "zh": row["says_zh"]},
         costs={"en": row["costs"], "zh": row["costs_zh"]} if row["costs"] else {},
     )
@@ -124,12 +127,12 @@ def relation_findings(case: AuditCase) -> Iterator[SettingFinding]:
         words = {**sizes, "whole": whole, "parts": " x ".join(map(str, parts)), "product": product}
         yield SettingFinding(
             rule=one.rule,
-            kind=FindingKind.IGNORED if one.costs else FindingKind.REFUSED,
+            kind=one.kind,
             level=FindingLevel.WARNING if one.costs else FindingLevel.ERROR,
             setting=setting,
             says={language: text.format_map(words) for language, text in one.says.items()},
             cost=one.costs or dict(zip(("en", "zh"), NO_START, strict=True)),
-            remedy=written(setting.key, _nearest(one, whole, product, sizes)),
+            remedy=_remedy(one, setting.key, _nearest(one, whole, product, sizes), sizes, case.program),
         )
 
 
@@ -146,7 +149,18 @@ def _sizes(case: AuditCase, written_as: Mapping[str, str], stated: Mapping[str, 
     copies, rest = divmod(
         sizes.get("devices", 0), math.prod(sizes.get(name, 1) for name in ("tp", "pp", "cp"))
     )
+    nodes = sizes.get("nodes", 1)
+    if nodes > 1 and not case.facts.get("unified_bus"):  # a bus joins the servers of a supernode
+        sizes["server"] = sizes.get("devices", 0) // nodes
     return sizes if rest else {**sizes, "copies": copies}
+
+
+def _remedy(one: SizeRelation, key: str, size: int, sizes: Mapping[str, int], program: str) -> str:
+    """The setting with a size that goes; what no longer shares a layer becomes pipeline stages."""
+    cure = written(key, size)
+    stages = sizes.get("pp", 1) * sizes[one.blamed] // size
+    spelt = spell("pp", program, value=stages) if one.whole == "server" else None
+    return cure if spelt is None else f"{cure} {written(spelt[0].key, spelt[1])}"
 
 
 def _items(content: object) -> int:

@@ -1,5 +1,6 @@
 """``tunegraph estimate``: what a configuration would cost."""
 
+import re
 from typing import Any
 
 import pytest
@@ -84,6 +85,7 @@ def test_two_configurations_stand_side_by_side(run: Any) -> None:
     shown = run(*SERVE, "--compare", "tp=8", "tp=4,dp=2")
     assert shown.code == 0
     assert "second / first" in shown.out
+    assert re.search(r"^tensor_parallel +8 +4 *$", shown.out, re.MULTILINE)  # settings, a line each
     headings = [line.split("  ")[0].strip() for line in shown.out.splitlines()]
     assert {"output tokens/s", "memory", "memory time"} <= set(headings)
     assert "energy" not in headings

@@ -1,4 +1,4 @@
-"""Commands in manifests: compose, Kubernetes, the values of vLLM's Helm chart, units of systemd, Dockerfiles.
+"""Commands in manifests: compose, Kubernetes and what extends it, vLLM's Helm chart, systemd, Dockerfiles.
 
 An image stands as the first word where nothing replaces its entry point.
 """
@@ -40,6 +40,10 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _SIZES = ("maxModelLen", "dtype", "tensorParallelSize", "maxNumSeqs", "gpuMemoryUtilization", "maxLoras")
 _GIVEN = "nvidia.com/gpu"
 """Devices that the chart asks for where ``requestGPUType`` names no others."""
+_MAIN = "mainContainer"
+"""Of a DynamoGraphDeployment of NVIDIA Dynamo: the container of a service, among what else its pod has."""
+_RUNTIME = "modelFormat"
+"""Of an InferenceService of KServe: what serves the model, in place of an image."""
 _DOCKERFILE = re.compile(r"^(FROM|ENV|CMD|ENTRYPOINT)\s+(.*)$", re.MULTILINE)
 
 
@@ -148,7 +152,7 @@ def _containers(node: YamlNode, variables: Mapping[str, str], depth: int) -> Ite
     for item in node.items or ():
         yield from _containers(item, variables, depth + 1)
     pairs = node.keys()
-    if "services" in pairs and "apiVersion" not in pairs:
+    if depth == 0 and "services" in pairs and "apiVersion" not in pairs:
         for service in pairs.pop("services").keys().values():
             if service.pairs is not None:
                 yield _container(service, variables, "entrypoint", "command", "environment")
@@ -157,6 +161,8 @@ def _containers(node: YamlNode, variables: Mapping[str, str], depth: int) -> Ite
             for item in value.items:
                 if item.pairs is not None:
                     yield _container(item, None, "command", "args", "env", pairs.get("nodeSelector"))
+        elif value.pairs is not None and (key == _MAIN or {key, *value.keys()} >= {"model", _RUNTIME}):
+            yield _container(value, None, "command", "args", "env", pairs.get("nodeSelector"))
         else:
             yield from _containers(value, variables, depth + 1)
 
@@ -172,6 +178,9 @@ def _container(
     pairs = node.keys()
     environment = {name: text for name, text, _ in variables_of(pairs.get(variables))}
     image = pairs["image"].plain_text if "image" in pairs else ""
+    if _RUNTIME in pairs and not image:
+        named = pairs[_RUNTIME].keys().get("name")
+        image = f"kserve/{named.plain_text}server" if named is not None else ""
     image = image if given is None else _interpolated(image, given)
     found = _words(pairs.get(entry), environment, given) or [(image, None)]
     found += _words(pairs.get(command), environment, given)

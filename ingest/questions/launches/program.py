@@ -272,8 +272,26 @@ def _images() -> dict[str, list[tuple[str, ProgramSigns]]]:
 
 
 def _behind(words: Sequence[str], at: int) -> tuple[str, ...]:
-    """The words from a place on, without the verb of a command line that a module or image stands for."""
-    return tuple(words[at + 1 :] if words[at : at + 1] == ("serve",) else words[at:])
+    """The words from a place on, without the verb of a command line that a module or image stands for.
+
+    What wraps an engine passes its options on: its own are left out, and the engine's have its names again.
+    """
+    behind = tuple(words[at + 1 :] if words[at : at + 1] == ("serve",) else words[at:])
+    name = words[at - 1].partition(":")[0] if at else ""
+    row = table("launches")["wrappers"].get(name.rpartition("/")[2])
+    return behind if row is None else tuple(_passed_on(behind, row["own"], row.get("named", {})))
+
+
+def _passed_on(words: Sequence[str], own: Collection[str], named: Mapping[str, str]) -> Iterator[str]:
+    is_own = False
+    for word in words:
+        option, equals, value = word.partition("=")
+        plain = option.lstrip("-").replace("-", "_")
+        if option.startswith("-"):
+            is_own = any(fnmatchcase(plain, pattern) for pattern in own)
+        if not is_own:
+            is_named = option.startswith("--") and plain in named
+            yield f"--{named[plain]}{equals}{value}" if is_named else word
 
 
 def _launcher(names: Sequence[str], words: Sequence[str], at: int) -> str:

@@ -61,7 +61,11 @@ def mine(plan: Plan, folder: Path, release: str = "main") -> list[Mined]:
         add(item)
     for item in found.values():
         item.open = item.open and item.key not in plan.closed
-        for name, value in plan.facts.get(item.key, {}).items():
+        told_of = plan.facts.get(item.key, {})
+        is_yet = release_key(release) >= release_key(told_of.get("since", "0"))
+        for name, value in told_of.items() if is_yet else ():
+            if name == "since":
+                continue
             setattr(item, name, tuple(value) if isinstance(value, list) else value)
             item.stated = item.stated or name == "default"
     if plan.checks:

@@ -44,7 +44,7 @@ class Plan:
         library: Folders that only help to find classes and constants.
         checks: Files and folders that refuse combinations.
         resolution: Functions that settle what nobody told, in their order.
-        facts: What pages say of settings whose sources do not say it, by key.
+        facts: What pages say of settings whose sources do not say it, by key and ``since`` a release.
         named: Pages that each describe the variable they are named after.
         writers: Settings whose default for a plain decoder is that of every model that writes text, with the
             release from which.

@@ -27,7 +27,10 @@ def test_the_tag_of_an_image_names_program_and_release(tag: str, program: str, r
     assert release_of_image(tag) == (program, release)
 
 
-@pytest.mark.parametrize("text", ["vllm/vllm-openai:latest", "ubuntu:22.04", "serve", "--port", "a/vllm"])
+@pytest.mark.parametrize(
+    "text",
+    ["vllm/vllm-openai:latest", "ubuntu:22.04", "serve", "--port", "a/vllm", "ai-dynamo/vllm-runtime:0.6.0"],
+)
 def test_other_words_name_none(text: str) -> None:
     assert release_of_image(text) is None
 

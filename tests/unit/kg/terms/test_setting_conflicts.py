@@ -108,3 +108,22 @@ def test_a_conflict_that_lacks_a_switch_names_its_cure(
 ) -> None:
     found = companions(registry(software).at(), {}, change)
     assert (None if found is None else dict(found)) == needed
+
+
+@pytest.mark.parametrize(
+    ("release", "chunked", "is_refused"),
+    [("0.33.0", False, True), ("0.33.0", None, False), ("0.12.0", None, False), ("0.10.0", False, False)],
+)
+def test_a_whole_prompt_fits_in_a_step_that_is_not_chunked(
+    release: str, chunked: bool | None, is_refused: bool
+) -> None:
+    settings: dict[str, Value] = {"--max-num-batched-tokens": 8192, "--max-model-len": 16384}
+    settings |= {} if chunked is None else {"--enable-chunked-prefill": chunked}
+    assert bool(broken_conflicts(registry("vllm").at(release), settings)) is is_refused
+
+
+@pytest.mark.parametrize("release", ["0.8.5", "0.9.1", "0.10.0", "0.10.1"])
+def test_switches_of_vllm_have_their_negation_in_each_release(release: str) -> None:
+    found = registry("vllm").at(release).look_up("--no-enable-chunked-prefill", suggest=False)
+    assert found.usable
+    assert found.negated

@@ -145,6 +145,21 @@ def test_megatron_without_the_variable_that_it_checks(before: str, *, found: boo
 
 
 @pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        ("--num-experts 8", "experts-without-sequence-parallel"),
+        ("", "sequence-parallel-off"),
+        ("--num-experts 8 --sequence-parallel", ""),
+        ("--sequence-parallel", ""),
+    ],
+)
+def test_layers_that_are_shared_want_sequence_parallelism(words: str, rule: str) -> None:
+    script = f"torchrun pretrain_gpt.py --tensor-model-parallel-size 2 {words}"
+    rules = judged(script, "megatron-lm", "0.14.0", phase="training")
+    assert [name for name in rules if "sequence-parallel" in name] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
     ("copies", "is_told"), [("", True), ("--dp 1", True), ("--dp-size 8", False), ("--attn-dp-size 8", False)]
 )
 def test_attention_is_not_copied_over_one_replica(copies: str, is_told: bool) -> None:

@@ -76,6 +76,23 @@ def test_a_trainer_of_megatron_divides_its_sizes(words: str, remedies: object) -
     assert found(f"{_MEGATRON} {words}", "megatron-lm", phase="training", **facts) == remedies
 
 
+@pytest.mark.parametrize(
+    ("facts", "remedy"),
+    [
+        ({"nodes": 2}, "--tensor-model-parallel-size 8 --pipeline-model-parallel-size 4"),
+        ({"nodes": 2, "unified_bus": True}, ""),  # of one supernode
+        ({"nodes": 1}, ""),
+        ({}, ""),
+    ],
+)
+def test_layers_are_not_shared_beyond_a_server(facts: dict[str, int], remedy: str) -> None:
+    words = "--tensor-model-parallel-size 16 --pipeline-model-parallel-size 2"
+    rules = judged(
+        f"torchrun pretrain_gpt.py {words}", "megatron-lm", "0.14.0", devices=16, phase="training", **facts
+    )
+    assert (rules["tensor-across-servers"].remedy if "tensor-across-servers" in rules else "") == remedy
+
+
 @pytest.mark.parametrize(("size", "expected"), [(100, 128), (128, 0), ("auto", 0)])
 def test_the_samples_of_deepspeed_are_those_of_its_steps(size: object, expected: int) -> None:
     """Its file states all three, so their product is refused where it is another."""

@@ -78,6 +78,37 @@ def test_pods_of_several_documents() -> None:
     assert leader.path == (1, 1)
 
 
+INFERENCE_SERVICE = """
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+spec:
+  predictor:
+    model:
+      modelFormat: {name: huggingface}
+      args: [--model_name=b, --model_id=a/B, --tensor-parallel-size=2, --backend, vllm, --max-num-seqs, "64"]
+      resources: {limits: {nvidia.com/gpu: "2"}}
+"""
+GRAPH = """
+apiVersion: nvidia.com/v1alpha1
+kind: DynamoGraphDeployment
+spec:
+  services:
+    Worker:
+      extraPodSpec:
+        mainContainer:
+          image: nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.6.0
+          command: [python3, -m, dynamo.vllm]
+          args: [--model, a/B, --tensor-parallel-size, "2", --max-num-seqs, "64", --is-prefill-worker, --dyn-tool-call-parser, hermes]
+"""
+
+
+@pytest.mark.parametrize("text", [INFERENCE_SERVICE, GRAPH])
+def test_what_wraps_an_engine_passes_its_options_on(text: str) -> None:
+    read = read_launch(text, "x.yaml").question
+    assert (read["model"], read["current"]) == ("a/B", {"tensor_parallel_size": 2, "max_num_seqs": 64})
+    assert read["software"] == {"vllm": ""}
+
+
 def test_a_script_in_a_block_is_read_as_a_shell_would() -> None:
     text = "data:\n  run.sh: |\n    export HCCL_BUFFSIZE=200\n    vllm serve a/B \\\n      -tp 2\n"
     (launch,) = read_launches(text, "c")

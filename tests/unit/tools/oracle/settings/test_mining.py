@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tools.oracle.settings.mining import mine
 from tools.oracle.settings.plans import PLANS, SYSTEM, Plan
 
@@ -155,6 +157,14 @@ def test_facts_of_pages_are_added_to_what_sources_leave_open(tmp_path: Path) -> 
     )
     [item] = mine(plan, tmp_path)
     assert (item.choices, item.default, item.stated) == ((0, 1), 1, True)
+
+
+@pytest.mark.parametrize(("release", "conflicts"), [("1.1", ()), ("1.2", ("a",))])
+def test_a_fact_may_be_true_from_a_release_on(tmp_path: Path, release: str, conflicts: object) -> None:
+    (tmp_path / "envs.py").write_text('import os\nVALUE = os.environ["TOY"]\n')
+    facts = {"TOY": {"since": "1.2", "conflicts": ["a"]}}
+    [item] = mine(Plan(software="toy", source="", environment=("*.py",), facts=facts), tmp_path, release)
+    assert item.conflicts == conflicts
 
 
 def test_plans_are_read_from_their_table() -> None:
