@@ -17,7 +17,7 @@ _PROGRAMS = (
     ("llama.cpp", re.compile(r"(?:^|/)llama\.cpp:(?:[\w.]+-)+(?P<release>b\d+)")),
     *((name, re.compile(rf"^{name}==(?P<release>{_NUMBER})")) for name in _PACKAGES),
 )
-"""Program by the name of its image or package. Tags of ``vllm-runtime`` are releases of Dynamo, ROCm's image of
+"""Program by the name of its image or package. Tags of ``vllm-runtime`` are of Dynamo, ROCm's image of
 vLLM has the release of vLLM behind its own (https://hub.docker.com/r/rocm/vllm/tags), and images of TEI and
 llama.cpp have the kind of device before it
 (https://huggingface.co/docs/text-embeddings-inference/supported_models#supported-hardware,
