@@ -131,13 +131,13 @@ def show_courses(file: str, courses: Mapping[str, CourseReport], *, as_json: boo
 
 def _figure_rows(figures: Mapping[str, object]) -> list[tuple[str, str]]:
     """Figures of a search in words."""
-    unit = figures["unit"] if figures["unit"] not in {None, "1"} else ""
+    best = output.quantity(float(str(figures["best"])), str(figures["unit"] or "")).strip()
     rows = [
         ("evaluations", str(figures["evaluations"])),
         ("failed", f"{figures['failed']}, of which {figures['out_of_memory']} out of memory"),
         ("over a limit", str(figures["over_limits"])),
         ("measured again", str(figures["repeated"])),
-        (f"best {figures['metric']}", f"{figures['best']:.6g} {unit}".strip()),
+        (f"best {figures['metric']}", best),
         ("evaluations to 95 % of the best", str(figures["evaluations_to_95_percent"])),
         ("time to 95 % of the best", _seconds(figures["time_to_95_percent_s"])),
         ("evaluations since the last gain", str(figures["since_gain"])),

@@ -33,26 +33,84 @@ class History:
         evaluations: All of them.
         limits: Bounds whose values stand in each evaluation after those of the objectives.
         objectives: How many objectives there were.
+        is_modelled: Whether the cost model gave the numbers: how long it took says nothing.
     """
 
     objective: Objective
     evaluations: tuple[Evaluation, ...]
     limits: tuple[Limit, ...] = ()
     objectives: int = 1
+    is_modelled: bool = False
 
     @cached_property
     def costs(self) -> list[float]:
         """Log costs by evaluation; nan for a failure or where a limit is broken or unknown."""
         return [self._cost(item) for item in self.evaluations]
 
+    @cached_property
+    def again(self) -> dict[str, list[int]]:
+        """Places of configurations that ran more than once, by digest."""
+        places: dict[str, list[int]] = {}
+        for place, item in enumerate(self.evaluations):
+            if not math.isnan(self.costs[place]):
+                places.setdefault(item.configuration.digest, []).append(place)
+        return {key: members for key, members in places.items() if len(members) > 1}
+
+    @cached_property
+    def repeats(self) -> frozenset[int]:
+        """Places of evaluations whose configuration had run before."""
+        return frozenset(place for places in self.again.values() for place in places[1:])
+
+    @cached_property
+    def settled(self) -> list[float]:
+        """The same, each of them of the mean of all that its configuration gave: luck evens out."""
+        found = list(self.costs)
+        for places in self.again.values():
+            mean = statistics.fmean(value_of(self.costs[place], self.objective) for place in places)
+            for place in places:
+                found[place] = cost_of(mean, self.objective)
+        return found
+
     @property
     def best_so_far(self) -> list[float]:
-        """Lowest log cost up to each evaluation; inf before the first success."""
-        best, found = math.inf, []
-        for cost in self.costs:
-            best = min(best, cost) if not math.isnan(cost) else best
+        """Lowest settled log cost up to each evaluation; inf before the first success."""
+        best, found, least = math.inf, [], self.best
+        for cost in self.settled:
+            best = best if math.isnan(cost) else max(least, min(best, cost))
             found.append(best)
         return found
+
+    @cached_property
+    def best(self) -> float:
+        """The lowest settled log cost, of those measured again if two or more were; inf if none ran."""
+        places = [members[0] for members in self.again.values()]
+        costs = [self.settled[place] for place in places] if len(places) > 1 else self.settled
+        return min((cost for cost in costs if not math.isnan(cost)), default=math.inf)
+
+    @property
+    def since_gain(self) -> list[int]:
+        """Places of new configurations after the last gain, as it was read then."""
+        best, last = math.inf, 0
+        for place, cost in enumerate(self.costs):
+            if cost < best:
+                best, last = cost, place
+        return [place for place in range(last + 1, len(self.costs)) if place not in self.repeats]
+
+    @cached_property
+    def noise(self) -> float | None:
+        """Standard deviation of the log of one measurement: of repeats, else of what was measured again."""
+        spreads = [
+            item.stdev[0] / abs(item.values[0])
+            for item in self.evaluations
+            if item.stdev and item.stdev[0] is not None and item.values and item.values[0]
+        ]
+        if spreads:
+            return statistics.median(spreads)
+        changes = [
+            self.costs[b] - self.costs[a] for places in self.again.values() for a, b in pairwise(places)
+        ]
+        # about their mean: a machine that slows down shifts all of them, and is no noise
+        return statistics.stdev(changes) / math.sqrt(2) if len(changes) >= 3 else None
 
     def figures(self) -> dict[str, object]:
         """The figures of the search.
@@ -61,31 +119,25 @@ class History:
         ``time_to_95_percent_s`` how long they took, None where the time of one is not known;
         ``regret``: mean over all evaluations, from the first success, of the factor between the best so far
         and the best at last, less 1; ``late_spread``: standard deviation of the log cost of the last ten
-        successes; ``noise``: median over evaluations of the relative spread of their repeats;
-        ``since_gain``: evaluations since the last gain. None where nothing tells.
+        configurations; ``noise``: of one measurement; ``since_gain``: new configurations since the last gain.
+        What was measured several times counts with its mean. None where nothing tells.
 
         Raises:
             NoEvidenceError: Nothing succeeded.
         """
-        costs, running = self.costs, self.best_so_far
+        costs, running = self.settled, self.best_so_far
         good = [cost for cost in costs if not math.isnan(cost)]
         if not good:
             raise NoEvidenceError(
                 f"none of {len(costs)} evaluations succeeded within the limits",
                 hint="their reasons: tunegraph search status",
             )
-        best = min(good)
+        best = self.best
         near = best - math.log(NEAR)
         known = [cost for cost in running if math.isfinite(cost)]
-        last_gain = max(
-            (place for place, (a, b) in enumerate(pairwise([math.inf, *running])) if b < a), default=0
-        )
-        late = good[-LATE:]
-        noise = [
-            item.stdev[0] / abs(item.values[0])
-            for item in self.evaluations
-            if item.stdev and item.stdev[0] is not None and item.values[0]
-        ]
+        late = [
+            cost for place, cost in enumerate(costs) if place not in self.repeats and not math.isnan(cost)
+        ][-LATE:]
         to_near = next(k for k, cost in enumerate(running, 1) if cost <= near)
         spans = [item.cost_s for item in self.evaluations[:to_near]]
         repeated = len(self.evaluations) - len({item.configuration.digest for item in self.evaluations})
@@ -101,10 +153,10 @@ class History:
             "unit": self.objective.unit,
             "evaluations_to_95_percent": to_near,
             "time_to_95_percent_s": None if None in spans else sum(span or 0.0 for span in spans),
-            "since_gain": len(costs) - 1 - last_gain,
+            "since_gain": len(self.since_gain),
             "regret": statistics.fmean(math.expm1(cost - best) for cost in known),
             "late_spread": statistics.stdev(late) if len(late) > 1 else None,
-            "noise": statistics.median(noise) if noise else None,
+            "noise": self.noise,
             "time_s": sum(item.cost_s or 0.0 for item in self.evaluations) or None,
         }
 

@@ -30,7 +30,7 @@ _MOST_LABELS = 200
 
 
 def course_points(history: History) -> dict[str, Any]:
-    """Value of each evaluation, the best so far, and what failed.
+    """Value of each evaluation, the best so far by what it settled at, and what failed.
 
     ``points`` and ``best`` are number (from 1) and value, ``failed`` numbers; of a search that is too long to
     be drawn point by point the best are kept, and of the rest every nth.
@@ -38,7 +38,7 @@ def course_points(history: History) -> dict[str, Any]:
     costs: NDArray[np.float64] = np.array(history.costs, np.float64)
     good = np.flatnonzero(~np.isnan(costs))
     values = {int(at): value_of(float(costs[at]), history.objective) for at in good}
-    running = np.minimum.accumulate(np.where(np.isnan(costs), np.inf, costs)) if len(costs) else costs
+    running = np.array(history.best_so_far, np.float64)
     gained = np.flatnonzero(running < np.concatenate([[np.inf], running])[:-1])
     failed = [at + 1 for at, item in enumerate(history.evaluations) if not item.ok]
     over = [int(at) + 1 for at in np.flatnonzero(np.isnan(costs)) if history.evaluations[int(at)].ok]
@@ -47,7 +47,7 @@ def course_points(history: History) -> dict[str, Any]:
         **_objective(history.objective),
         "evaluations": len(costs),
         "points": [[int(at) + 1, _short(values[int(at)])] for at in kept],
-        "best": [[int(at) + 1, _short(values[int(at)])] for at in gained],
+        "best": [[int(at) + 1, _short(value_of(float(running[at]), history.objective))] for at in gained],
         "failed": failed[:: max(1, len(failed) // MOST_POINTS * 10)],
         "failed_count": len(failed),
         "over_limits": over[:: max(1, len(over) // MOST_POINTS * 10)],

@@ -89,10 +89,14 @@ class Result:
             evaluations=tuple(self.evaluations),
             limits=self.task.limits,
             objectives=len(self.task.objectives),
+            is_modelled=self.task.is_modelled,
         )
 
     def configurations(self) -> list[EvaluatedConfiguration]:
-        """Configurations that ran, those that keep the limits first, best first."""
+        """Configurations that ran, those that keep the limits first, best first.
+
+        Once two or more were measured again they stand first: one that ran once beside them may be lucky.
+        """
         return list(self._configurations)
 
     @cached_property
@@ -103,9 +107,16 @@ class Result:
                 groups.setdefault(trial.configuration, []).append(trial)
         sign = 1 if self.task.objectives[0].better is Better.LOWER else -1
         found = [self._summary(settings, members) for settings, members in groups.items()]
+        again = {item.configuration.digest for item in found if item.keeps and len(item.numbers) > 1}
+        again = again if len(again) > 1 else set()
         return sorted(
             found,
-            key=lambda item: (not item.keeps, sign * (item.values[0] or 0.0), item.configuration.digest),
+            key=lambda item: (
+                not item.keeps,
+                item.configuration.digest not in again,
+                sign * (item.values[0] or 0.0),
+                item.configuration.digest,
+            ),
         )
 
     def _summary(self, settings: Settings, members: Sequence[LoggedTrial]) -> EvaluatedConfiguration:

@@ -12,7 +12,6 @@ import math
 import re
 import statistics
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Status
@@ -93,17 +92,16 @@ class Checkup:
 def check(history: History) -> Checkup:
     """Diagnose a search."""
     costs = history.costs
-    noise = _noise(history, costs)
+    noise = history.noise
     found: list[SearchSymptom] = []
     undetermined: list[str] = []
     judged = (
         _memory(history.evaluations),
-        _unconverged(history.evaluations, costs, noise),
+        _unconverged(history),
         _too_long(history, costs),
     )
     found.extend(symptom for symptom in judged if symptom is not None)
-    again = _measured_again(history.evaluations, costs)
-    if not again:
+    if not (again := history.again):
         undetermined.append(
             "regression: nothing was measured twice; set finalists, or measure the best again"
         )
@@ -176,12 +174,9 @@ def _number(item: Settings, name: str) -> float | None:
 # --- not converging
 
 
-def _unconverged(
-    evaluations: Sequence[Evaluation], costs: Sequence[float], noise: float | None
-) -> SearchSymptom | None:
+def _unconverged(history: History) -> SearchSymptom | None:
     """Still gaining at the end, noise beyond the differences, or proposals no better than at first."""
-    again = _measured_again(evaluations, costs)
-    repeats = {place for places in again.values() for place in places[1:]}
+    evaluations, costs, noise, repeats = history.evaluations, history.costs, history.noise, history.repeats
     ran = [(p, cost) for p, cost in enumerate(costs) if not math.isnan(cost) and p not in repeats]
     if len(ran) < LEAST:
         return None
@@ -245,32 +240,6 @@ def _parts(values: Sequence[Value]) -> list[Value]:
 # --- regression
 
 
-def _measured_again(evaluations: Sequence[Evaluation], costs: Sequence[float]) -> dict[str, list[int]]:
-    """Places of configurations that ran more than once, by digest."""
-    places: dict[str, list[int]] = {}
-    for place, item in enumerate(evaluations):
-        if not math.isnan(costs[place]):
-            places.setdefault(item.configuration.digest, []).append(place)
-    return {key: members for key, members in places.items() if len(members) > 1}
-
-
-def _noise(history: History, costs: Sequence[float]) -> float | None:
-    """Standard deviation of the log of one measurement: of repeats, else of what was measured again."""
-    spreads = [
-        item.stdev[0] / abs(item.values[0])
-        for item in history.evaluations
-        if item.stdev and item.stdev[0] is not None and item.values and item.values[0]
-    ]
-    if spreads:
-        return statistics.median(spreads)
-    pairs = (
-        pair for places in _measured_again(history.evaluations, costs).values() for pair in pairwise(places)
-    )
-    changes = [costs[b] - costs[a] for a, b in pairs]
-    # about their mean: a machine that slows down shifts all of them, and is no noise
-    return statistics.stdev(changes) / math.sqrt(2) if len(changes) >= 3 else None
-
-
 def _regression(
     costs: Sequence[float], again: dict[str, list[int]], noise: float | None
 ) -> SearchSymptom | None:
@@ -293,7 +262,7 @@ def _regression(
     if falls[first] > least:
         return SearchSymptom(
             name=REGRESSION,
-            cause=f"the best was {math.expm1(falls[first]):.0%} worse when measured again",
+            cause=f"what was best at first was {math.expm1(falls[first]):.0%} worse when measured again",
             remedy="luck, or fit to one input: measure finalists again, on several inputs; confirm by ab run",
             evaluations=tuple(again[first]),
         )
@@ -305,14 +274,12 @@ def _regression(
 
 def _too_long(history: History, costs: Sequence[float]) -> SearchSymptom | None:
     """Most of the time went where nothing could be gained."""
-    running = history.best_so_far
-    if not running or not math.isfinite(running[-1]):
+    if all(math.isnan(cost) for cost in costs):
         return None
-    reached = next(place for place, cost in enumerate(running) if cost <= running[-1])
-    after = len(costs) - 1 - reached
+    after = history.since_gain
     spent = [item.cost_s or 0.0 for item in history.evaluations]
     whole = sum(spent)
-    if whole and len(spent) >= LEAST:
+    if whole and len(spent) >= LEAST and not history.is_modelled:
         slow = [place for place, cost in enumerate(spent) if cost > SLOW * statistics.median(spent)]
         share = sum(spent[place] for place in slow) / whole
         if slow and share > HALF:
@@ -329,12 +296,12 @@ def _too_long(history: History, costs: Sequence[float]) -> SearchSymptom | None:
             cause=f"{again} of {len(costs)} evaluations measured what was measured before",
             remedy="keep the log and propose nothing twice; repeats within an evaluation cost less",
         )
-    if after >= 2 * PATIENCE and after > HALF * len(costs):
-        time = f", {sum(spent[reached + 1 :]) / whole:.0%} of the time" if whole else ""
+    if len(after) >= 2 * PATIENCE and len(after) > HALF * len(costs):
+        time = f", {sum(spent[place] for place in after) / whole:.0%} of the time" if whole else ""
         return SearchSymptom(
             name=TOO_LONG,
-            cause=f"{after} of {len(costs)} evaluations{time} came after the last gain",
+            cause=f"{len(after)} of {len(costs)} evaluations{time} came after the last gain",
             remedy=f"stop early (patience: {PATIENCE}), prune the space (search space), warm-start",
-            evaluations=tuple(range(reached + 1, len(costs))),
+            evaluations=tuple(after),
         )
     return None

@@ -12,6 +12,7 @@ from kg.nouns.values import Settings
 from recommender.search.evaluations import Evaluation
 from recommender.search.report.contribution import ablation
 from recommender.search.report.history import History
+from recommender.search.report.point_cloud import course_points
 from recommender.search.report.result import Estimates
 from recommender.space.space_file import read_space
 
@@ -43,6 +44,23 @@ def test_figures_of_a_short_search() -> None:
     assert figures["since_gain"] == 1
     assert figures["regret"] == pytest.approx((3 + 1 + 1 + 0.045 + 0 + 0) / 6)
     assert figures["noise"] == pytest.approx(0.02)
+
+
+def test_a_lucky_reading_is_not_the_best_once_it_was_measured_again() -> None:
+    seen = evaluated(8.0, 2.0, 1.0, 1.1, 3.0)
+    again = (
+        *seen,
+        replace(seen[2], values=(2.0,)),
+        replace(seen[1], values=(1.8,)),
+        replace(seen[2], values=(1.8,)),
+    )
+    history = History(objective=TIME, evaluations=again)
+    figures = history.figures()
+    assert figures["best"] == pytest.approx(1.6)  # the mean of 1.0, 2.0 and 1.8; 1.1 was read once
+    assert math.exp(history.best_so_far[-1]) == pytest.approx(1.6)
+    assert figures["since_gain"] == 2  # of new configurations, as the search itself counts
+    assert figures["noise"] is not None
+    assert course_points(history)["best"][-1] == [3, 1.6]
 
 
 def test_time_to_near_the_best_is_known_only_where_each_was_timed() -> None:
