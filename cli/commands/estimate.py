@@ -242,11 +242,11 @@ def _show(estimated: Estimate) -> None:
         rows.append(("energy of a step", f"{energy:.4g} J", "all devices"))
         rows += [
             (
-                f"  clock at {one.clock:.0%}",
+                f"  {one.label}",
                 f"{energy * one.energy:.4g} J",
-                f"{one.time - 1:+.0%} time, by curves of training on A100",
+                f"{one.time - 1:+.0%} time, by curves of training on {one.measured_on}",
             )
-            for one in estimated.clock_steps
+            for one in estimated.power_steps
         ]
     else:
         rows.append(("energy", "unknown", "idle or full power of the device is not known"))

@@ -253,8 +253,8 @@ def _for_carbon(
     power_limit: float | None,
     weigh: str,
 ) -> CarbonChoice | None:
-    """Configuration and start together, where a deadline was given."""
-    if not by:
+    """Configuration and start together, where a deadline was given and something fits."""
+    if not by or (answer.plan is not None and not answer.plan.fits):
         return None
     return workspace.green.choose(
         answer,

@@ -1,8 +1,8 @@
 """Configuration and start time chosen together, for the least carbon.
 
 Each configuration has its own duration and energy, so its own best start: E_c I(start, duration_c) is least
-under the deadline, the cost and the power. Energies are the cost model's; a lower clock follows the shipped
-curves, where users of the device can set it.
+under the deadline, the cost and the power. Energies are the cost model's; a lower clock or a power cap
+follows the shipped curves, where users of the device can set it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from recommender.green.indices import (
 )
 from recommender.green.plan import GreenJob, GreenPlan
 from recommender.green.planner import make_plan
-from recommender.green.power_curve import clock_steps, shipped_curve
+from recommender.green.power_curve import cap_steps, clock_steps, shipped_curve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from kg.triples.hardware_tree import HardwareTree
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
     from recommender.green.outlook import GridOutlook
-    from recommender.green.power_curve import ClockStep
+    from recommender.green.power_curve import PowerStep
 
 MOST_COST = 1.10
 """Device hours of a choice over those of the start: a choice, nothing measures what carbon may cost."""
@@ -55,6 +55,7 @@ class CarbonOption:
     Attributes:
         name: The start configuration, or it with a change.
         clock: Share of the highest clock.
+        cap_w: Power cap of a device, watt; None for none.
         duration_s: Of the job.
         energy_kwh: Of the job, all devices.
         power_w: Of one device.
@@ -80,6 +81,7 @@ class CarbonOption:
     effects: CarbonEffects
     plan: GreenPlan
     tier: Knowledge
+    cap_w: float | None = None
     score: float = 0.0
 
     def to_json(self) -> dict[str, object]:
@@ -87,6 +89,7 @@ class CarbonOption:
         return {
             "configuration": self.name,
             "clock_share": round(self.clock, 3),
+            "power_cap_w": self.cap_w,
             "start": self.plan.start.isoformat(timespec="seconds"),
             "end": self.plan.pieces[-1][1].isoformat(timespec="seconds"),
             "duration_s": round(self.duration_s),
@@ -169,13 +172,15 @@ def choose_for_carbon(
         raise MissingFactError(
             f"no carbon intensity: {outlook.basis}", hint="tunegraph green import FILE --region NAME"
         )
-    steps = clock_steps(tree.path(answer.problem.hardware.name))
+    path = tree.path(answer.problem.hardware.name)
+    nominal = tree.facts(answer.problem.hardware.name).get("tdp_w")
+    steps = clock_steps(path)
     notes = [*outlook.notes, _TIERS[tier]]
     if steps:
-        prior = shipped_curve("clock")
-        notes.append(
-            f"lower clocks follow curves of {prior.source.rpartition(': ')[2]}, {prior.error_percent:g} % off"
-        )
+        notes += [
+            f"{what} follow curves of {one.source.rpartition(': ')[2]}, {one.error_percent:g} % off"
+            for what, one in (("lower clocks", shipped_curve("clock")), ("power caps", shipped_curve("cap")))
+        ]
     else:
         notes.append("no curve of energy over the clock is public for this vendor: full clocks alone")
     job = GreenJob(duration_s=duration_s, deadline=deadline)
@@ -189,7 +194,9 @@ def choose_for_carbon(
     base_energy_j = work * (base.energy_per_unit_j or 0.0)
     options: list[CarbonOption] = []
     refused: list[tuple[str, str]] = []
-    for name, clock, point in _points(answer, priced, base, steps):
+    for name, step, point in _points(
+        answer, priced, base, lambda power_w: (*steps, *cap_steps(path, power_w, nominal, power_limit_w))
+    ):
         if point.power_w is None or point.energy_per_unit_j is None:
             refused.append((name, "its energy is not modelled"))
             continue
@@ -213,7 +220,8 @@ def choose_for_carbon(
         options.append(
             CarbonOption(
                 name=name,
-                clock=clock,
+                clock=step.clock if step else 1.0,
+                cap_w=step.cap_w if step else None,
                 duration_s=lasts,
                 energy_kwh=energy_j / J_PER_KWH,
                 power_w=point.power_w,
@@ -261,9 +269,9 @@ def _with_power(base: PricedStep, answer: Answer, tree: HardwareTree) -> tuple[P
 
 
 def _points(
-    answer: Answer, priced: Question, base: PricedStep, steps: Sequence[ClockStep]
-) -> Iterator[tuple[str, float, PricedStep]]:
-    """The start, it with each change that the cost model knows, and each at lower clocks."""
+    answer: Answer, priced: Question, base: PricedStep, steps: Callable[[float], Sequence[PowerStep]]
+) -> Iterator[tuple[str, PowerStep | None, PricedStep]]:
+    """The start, it with each change that the cost model knows, and each at lower clocks and under caps."""
     found = [("start", base)]
     for item in answer.recommendations:
         try:
@@ -275,17 +283,17 @@ def _points(
                 (f"start with {item.strategy or item.title}", _scaled(base, change.before, change.after))
             )
     for name, point in found:
-        yield name, 1.0, point
+        yield name, None, point
         if point.power_w is None or point.energy_per_unit_j is None:
             continue
-        for step in steps:
+        for step in steps(point.power_w):
             slower = _changed(
                 point,
                 throughput=point.throughput / step.time,
                 power_w=point.power_w * step.power,
                 energy_per_unit_j=point.energy_per_unit_j * step.energy,
             )
-            yield f"{name}, clock at {step.clock:.0%}", step.clock, slower
+            yield f"{name}, {step.label}", step, slower
 
 
 def _scaled(base: PricedStep, before: PricedStep, after: PricedStep) -> PricedStep:

@@ -21,7 +21,7 @@ from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, in_own_words, name_of
-from recommender.green.power_curve import clock_steps
+from recommender.green.power_curve import cap_steps, clock_steps
 from recommender.ranking.feasibility.server_fit import server_fit, written_change
 from recommender.ranking.feasibility.training_fit import fit_of_question, with_length
 from recommender.ranking.measured.exact_runs import MEASURED_SO
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.workloads.steps import Steps
-    from recommender.green.power_curve import ClockStep
+    from recommender.green.power_curve import PowerStep
     from recommender.ranking.feasibility.server_fit import ServerFit
     from recommender.ranking.starts.starts import Starts
 
@@ -55,8 +55,8 @@ class Estimate:
         assumed: What is assumed where the question is silent.
         pareto: Fields of the steps by which some beat others; empty if nobody asked.
         is_comparison: Whether the steps are two that somebody wants beside each other.
-        clock_steps: What lower clocks do to time and energy, where a curve of the vendor's devices is public
-            and the energy is known.
+        power_steps: What lower clocks and power caps do to time and energy, where curves of the vendor's
+            devices are public and the energy is known.
         passes: Operators of a decode step and of a prefill of the one configuration; empty if nobody asked.
         unfit: Why the server does not start as it is told, or refuses its longest requests; None if it does.
     """
@@ -67,7 +67,7 @@ class Estimate:
     assumed: tuple[StatedFact, ...] = ()
     pareto: tuple[str, ...] = ()
     is_comparison: bool = False
-    clock_steps: tuple[ClockStep, ...] = ()
+    power_steps: tuple[PowerStep, ...] = ()
     passes: tuple[PricedPass, ...] = ()
     unfit: ServerFit | None = None
 
@@ -114,7 +114,8 @@ class Estimate:
             "kind": "modelled",
             "assumed": [fact.to_json() for fact in self.assumed],
             "estimates": [step.to_json() for step in self.steps],
-            "lower_clocks": [step.to_json() for step in self.clock_steps],
+            "lower_clocks": [step.to_json() for step in self.power_steps if step.cap_w is None],
+            "power_caps": [step.to_json() for step in self.power_steps if step.cap_w is not None],
             "roofline": self.roofline,
             **({"pareto": {"fields": list(self.pareto), "front": self.front}} if self.pareto else {}),
             **({"comparison": self.comparison} if self.is_comparison else {}),
@@ -414,8 +415,18 @@ def estimate_problem(
         unfit=unfit,
         assumed=(*_still_assumed(starts, stated), *lengths),
         passes=passes_of(question, question.configuration(kept[0]), operators) if by_operator else (),
-        clock_steps=() if steps.energy_j is None else clock_steps(tree.path(question.machine.device.id)),
+        power_steps=() if steps.energy_j is None else _power_steps(question, priced, tree),
     )
+
+
+def _power_steps(
+    question: Question, priced: Sequence[PricedStep], tree: HardwareTree
+) -> tuple[PowerStep, ...]:
+    """Lower clocks, and caps for the one configuration that there is."""
+    device = question.machine.device.id
+    path, nominal = tree.path(device), tree.facts(device).get("tdp_w")
+    caps = cap_steps(path, priced[0].power_w, nominal) if len(priced) == 1 else ()
+    return (*clock_steps(path), *caps)
 
 
 def _possible(

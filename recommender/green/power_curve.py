@@ -126,27 +126,45 @@ CLOCK_VENDORS = frozenset({"nvidia"})
 (``nvidia-smi --lock-gpu-clocks``)."""
 
 SLOWDOWNS = (0.02, 0.05, 0.10)
-"""Time that a lower clock may cost, a choice for each."""
+"""Time that a lower clock or a cap may cost, a choice for each."""
+
+LEAST_CAP = 0.5
+"""Lowest cap as a share of the nominal power, inside the range that the curves were measured over."""
+
+CAP_STEP_W = 5.0
+"""Watt between caps that are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClockStep(JsonNoun):
-    """A lower clock, and what it does.
+class PowerStep(JsonNoun):
+    """A lower clock or a power cap, and what it does.
 
     Attributes:
-        clock: Share of the highest.
-        time: Of the work, as a share of that at the highest.
+        clock: Share of the highest; of a cap, that which it comes down to.
+        time: Of the work, as a share of that without it.
         power: Likewise.
         energy: Likewise.
+        cap_w: The cap of a device, watt; None for a clock that is locked.
     """
 
     clock: float = field(metadata=in_json("clock_share", digits=3))
     time: float = field(metadata=in_json("time_factor", digits=4))
     power: float = field(metadata=in_json("power_factor", digits=4))
     energy: float = field(metadata=in_json("energy_factor", digits=4))
+    cap_w: float | None = field(default=None, metadata=in_json("power_cap_w"))
+
+    @property
+    def label(self) -> str:
+        """The step in words."""
+        return f"clock at {self.clock:.0%}" if self.cap_w is None else f"power cap of {self.cap_w:g} W"
+
+    @property
+    def measured_on(self) -> str:
+        """Devices of the curves that it follows."""
+        return "A100" if self.cap_w is None else "V100 and P100"
 
 
-def clock_steps(path: Sequence[str]) -> tuple[ClockStep, ...]:
+def clock_steps(path: Sequence[str]) -> tuple[PowerStep, ...]:
     """Lower clocks of least energy for a device; none where its vendor has no public curve.
 
     Args:
@@ -157,7 +175,7 @@ def clock_steps(path: Sequence[str]) -> tuple[ClockStep, ...]:
     curve = shipped_curve("clock").curve
     clocks = dict.fromkeys(curve.clock_for(slowdown) for slowdown in SLOWDOWNS)
     return tuple(
-        ClockStep(
+        PowerStep(
             clock=clock,
             time=float(curve.time(clock)),
             power=float(curve.power(clock)),
@@ -165,4 +183,38 @@ def clock_steps(path: Sequence[str]) -> tuple[ClockStep, ...]:
         )
         for clock in clocks
         if clock < 1
+    )
+
+
+def cap_steps(
+    path: Sequence[str], power_w: float | None, nominal_w: object, limit_w: float | None = None
+) -> tuple[PowerStep, ...]:
+    """Power caps of least energy for a workload, the highest first; one above what it draws changes nothing.
+
+    Args:
+        path: The device and what is broader, up to its vendor.
+        power_w: What the device draws without a cap; None if it is not known.
+        nominal_w: Its highest cap.
+        limit_w: A cap that is asked for, beside those of least energy.
+    """
+    if not CLOCK_VENDORS & set(path) or power_w is None or not isinstance(nominal_w, int | float):
+        return ()
+    curve = shipped_curve("cap").curve
+    lowest, highest = LEAST_CAP * nominal_w, min(power_w, nominal_w)
+    caps = np.arange(np.ceil(lowest / CAP_STEP_W) * CAP_STEP_W, highest, CAP_STEP_W)
+    if limit_w is not None and lowest <= limit_w < highest:
+        caps = np.unique([*caps, limit_w])
+    time, energy = curve.under_cap(caps, power_w, float(nominal_w))
+    allowed = [np.where((time <= 1 + slowdown) & (energy < 1), energy, np.inf) for slowdown in SLOWDOWNS]
+    best = {int(np.argmin(item)) for item in allowed if np.isfinite(item).any()}
+    best |= set(np.flatnonzero(caps == limit_w).tolist())
+    return tuple(
+        PowerStep(
+            clock=min(1.0, float(curve.clock_at(energy[at] / time[at]))),
+            time=float(time[at]),
+            power=float(energy[at] / time[at]),
+            energy=float(energy[at]),
+            cap_w=float(caps[at]),
+        )
+        for at in sorted(best, reverse=True)
     )

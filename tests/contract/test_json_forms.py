@@ -35,7 +35,7 @@ from recommender.experiment.journal import read
 from recommender.experiment.metadata import ExperimentMetadata, ExperimentSubject, Runs
 from recommender.experiment.samples import Sample
 from recommender.experiment.verdict import Interval, Verdict
-from recommender.green.power_curve import ClockStep
+from recommender.green.power_curve import PowerStep
 from recommender.green.statement import CarbonStatement, StatementLine
 from recommender.measuring.readings import OutputReading
 from recommender.ranking.change import Change, NotHere, SourceInfluence, Support
@@ -96,7 +96,7 @@ NOUNS: Mapping[str, Any] = {
         is_settled=False,
     ),
     "saving": Saving(name="energy", unit="kWh", now=10.0, expected=1.0, low=-float("inf"), high=2.0),
-    "clock step": ClockStep(clock=0.87654, time=1.05, power=0.7, energy=0.735),
+    "power step": PowerStep(clock=0.87654, time=1.05, power=0.7, energy=0.735),
     "statement line": CarbonStatement(
         title="run",
         made_at=datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),

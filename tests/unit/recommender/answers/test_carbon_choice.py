@@ -66,6 +66,9 @@ def test_a_limit_on_power_refuses_and_says_so(gpu: Answer, shipped: Workspace) -
     tight = choice(shipped, gpu, power_limit_w=limit)
     assert all(item.power_w <= limit for item in tight.options)
     assert any("draws" in why for _, why in tight.refused)
+    capped = [item for item in choice(shipped, gpu, power_limit_w=320.0).options if item.cap_w == 320.0]
+    assert capped
+    assert all(item.clock < 1 and item.power_w < 320 and item.effects.log_energy < 0 for item in capped)
     with pytest.raises(InfeasibleError, match="no configuration meets"):
         choice(shipped, gpu, power_limit_w=1.0)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recommender.green.power_curve import PowerCurve, shipped_curve
+from recommender.green.power_curve import SLOWDOWNS, PowerCurve, cap_steps, shipped_curve
 
 CURVE = PowerCurve(clock_bound=1.3, sharpness=6.0, static_share=0.35, exponent=3.2)
 
@@ -43,3 +43,15 @@ def test_shipped_curves_say_their_error_and_source(kind: str) -> None:
     assert 0 < found.error_percent <= 12
     assert "Apache-2.0" in found.source
     assert found.curve.energy(0.8) < 1
+
+
+@pytest.mark.parametrize(
+    ("vendor", "draws", "acts"), [("nvidia", 390.0, True), ("nvidia", 150.0, False), ("huawei", 390.0, False)]
+)
+def test_caps_are_told_where_they_act(vendor: str, draws: float, acts: bool) -> None:
+    """Decoding draws 150 of 400 W, and no curve of an Ascend device is public."""
+    found = cap_steps((vendor,), draws, 400.0)
+    assert bool(found) is acts
+    assert all(0.5 * 400 <= (step.cap_w or 0) < 400 and step.energy < 1 for step in found)
+    assert all(step.time <= 1 + most for step, most in zip(found, SLOWDOWNS, strict=False))
+    assert any(step.cap_w == 333.0 for step in cap_steps((vendor,), draws, 400.0, limit_w=333.0)) is acts
