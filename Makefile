@@ -88,6 +88,8 @@ tune: $(VENV)/.tune
 
 # One worker a core: threads of the algebra beside them take a third longer.
 test test-long mutants: export OMP_NUM_THREADS := 1
+# Each worker and each command line that a test starts would compile the product again.
+test test-long: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not long" $(PYTEST_ARGS)

@@ -1,6 +1,7 @@
 """Fixtures of several test packages: a workspace of the shipped knowledge, and the place of shared data."""
 
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -18,6 +19,8 @@ from tests.postgres_server import NoServerError, PostgresServer
 ROOT = Path(__file__).resolve().parent.parent
 _DATABASES = count()
 
+gc.disable()  # until the tests are collected: a million objects that stay
+
 if (
     threading.current_thread() is threading.main_thread()
     and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -29,6 +32,13 @@ settings.register_profile(
     "busy machine", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("busy machine")  # a test that waits for the processor has found no fault
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is collected again, but for the tests themselves, which no collection looks through any more."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,14 @@
 """The names of the shipped knowledge, for tools that make what ships."""
 
+from functools import cache
+
 from kg.triples.names import Names
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.store import shipped_knowledge
 
 
+@cache
 def shipped_names() -> Names:
     """Names of the shipped hardware and models."""
     store = OxigraphStore()

@@ -101,7 +101,7 @@ def in_turn(numbers: tuple[str, ...], each: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("question", "numbers"), [*few, *every])
 
 
-@in_turn((*NUMBERS, *MORE), 2)
+@in_turn((*NUMBERS, *MORE), 1)
 def test_a_number_of_any_size_is_answered_or_refused_in_time(
     line: CommandLine, question: str, numbers: tuple[str, ...]
 ) -> None:
@@ -117,9 +117,11 @@ def test_what_is_no_number_is_refused(line: CommandLine, question: str, numbers:
         assert asked(line, question, number) == 2, number
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_less_than_anything_is_refused_where_it_means_nothing(line: CommandLine, question: str) -> None:
-    for number in NOTHING:
+@in_turn(NOTHING, 1)
+def test_less_than_anything_is_refused_where_it_means_nothing(
+    line: CommandLine, question: str, numbers: tuple[str, ...]
+) -> None:
+    for number in numbers:
         code = asked(line, question, number)
         is_free = number == "0" and any(word in question for word in (*ZERO_MEANS, *FOLLOWS))
         is_chosen = any(word in question for word in CHOSEN)

@@ -235,14 +235,16 @@ def test_the_smallest_layout_that_is_named_fits(asked: AskedPanel, n: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("small", "large", "model"),
+    ("small", "large", "model", "phase"),
     [
-        pytest.param(*pair, model, marks=() if place == number else pytest.mark.long)
+        pytest.param(
+            *pair, model, phase, marks=() if place == number and place % 2 == turn else pytest.mark.long
+        )
         for place, pair in enumerate(BIGGER)
         for number, model in enumerate(SIZED)
+        for turn, phase in enumerate(("serving", "training"))
     ],
 )
-@pytest.mark.parametrize("phase", ["serving", "training"])
 def test_more_memory_never_makes_it_unfit(
     asked: AskedPanel, small: str, large: str, model: str, phase: str
 ) -> None:

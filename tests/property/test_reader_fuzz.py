@@ -41,6 +41,7 @@ FRAGMENTS = [
     *(b"null", b"true", b"NaN", b"-Infinity", b"1e999", b"1e-400", b"-1", b"0", b"9" * 400, b'"\\ud800"'),
     *(b"[]", b"{}", b"[" * 2000, b'{"a":' * 2000, b"&a *a", b"!!python/name:os.system "),
 ]
+NESTED = [b"[", b'{"a":', b'{"func_eval":[', b'{"cache":{"1":', b'{"Results":[[']
 ENCODINGS = ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "gb18030", "utf-7"]
 
 
@@ -201,8 +202,19 @@ def test_the_samples_are_sound(known: Format, tmp_path: Path) -> None:
     assert report.good or report.space or report.guesses
 
 
-@pytest.mark.parametrize("known", FORMATS, ids=OF_FORMAT)
-@pytest.mark.parametrize("text", [b"[", b'{"a":', b'{"func_eval":[', b'{"cache":{"1":', b'{"Results":[['])
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [
+        pytest.param(
+            known,
+            text,
+            marks=() if place % len(NESTED) == number else pytest.mark.long,
+            id=f"{known.name}-{number}",
+        )
+        for place, known in enumerate(FORMATS)
+        for number, text in enumerate(NESTED)
+    ],
+)
 def test_nesting_without_end_is_refused(known: Format, text: bytes, tmp_path: Path) -> None:
     name, _ = sample_of(known)
     check(known, lay_out(known, tmp_path, name, text * 100_000))

@@ -14,13 +14,10 @@ import pytest
 import yaml
 
 import data
-from ingest.knowledge.files import read_knowledge
 from ingest.questions.checkpoints.model_facts import KINDS as KINDS_OF_ATTENTION
 from kg.errors import UnknownEntityError
 from kg.terms.model_name import read_name
-from kg.triples.names import Names
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
+from tools.shipped_names import shipped_names
 
 FILES = tuple(data.files("models", ".yaml"))
 SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared"))
@@ -95,15 +92,6 @@ VALUES = {model["id"]: {name: fact["value"] for name, fact in stated(model)} for
 def names_of(model: dict[str, Any]) -> set[tuple[str, float | None]]:
     spelt = [*model["label"].values(), *model.get("aliases", [])]
     return {(normalised(name), read_name(name).size) for name in spelt}
-
-
-@cache
-def shipped_names() -> Names:
-    store = OxigraphStore()
-    for name in FILES:
-        for noun in read_knowledge(data.text(name), name):
-            store.extend(to_triples(noun))
-    return Names(store)
 
 
 @cache
