@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import data
@@ -43,8 +44,9 @@ class ShippedKnowledge:
     names: Names
 
     @classmethod
+    @cache
     def load(cls) -> ShippedKnowledge:
-        """Read the shipped files."""
+        """Read the shipped files, once; who adds to the graph is alone in its process."""
         graph = OxigraphStore(None)
         root = Path(data.__file__).parent
         for path in sorted([*root.glob("hardware/*.yaml"), *root.glob("models/*.yaml")]):

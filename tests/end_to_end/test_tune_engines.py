@@ -117,6 +117,7 @@ def tune(tmp_path: Path, empty_path: Path) -> Tune:
 
 
 @needs_llama
+@pytest.mark.long
 def test_a_harmful_setting_of_llama_cpp_is_taken_away(tune: Tune, tmp_path: Path) -> None:
     found = tune(LLAMA_SCRIPT, *LOAD, "--change", "-ub=", "--write", "tuned.sh")
     assert (found["verdict"], found["accepted"]) == ("better", ["without -ub"])

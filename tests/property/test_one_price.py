@@ -113,7 +113,10 @@ def test_without_runs_too(shipped: Workspace, model: str, phase: str) -> None:
     [
         {"model": "qwen3-32b", "hardware": "ascend-910b3", "count": 8},
         {"model": "llama-3-1-8b", "hardware": "h100-sxm", "count": 8, "precision": "fp8"},
-        {"model": "qwen3-30b-a3b", "hardware": "ascend-910c", "count": 16, "traits": {"concurrency": 64}},
+        pytest.param(
+            {"model": "qwen3-30b-a3b", "hardware": "ascend-910c", "count": 16, "traits": {"concurrency": 64}},
+            marks=pytest.mark.long,
+        ),
         {
             "model": "qwen3-8b",
             "hardware": "h200",

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ingest.door.records import NameResolver
+from ingest.formats.kernels import kernel_tuner_t1
 from ingest.reading import FileReport, read
 from kg.nouns.entities import Case
 from kg.nouns.values import Settings
@@ -100,8 +101,9 @@ def test_values_that_are_expressions_are_evaluated(
     ],
 )
 def test_an_expression_of_anything_else_is_named_as_what_is_not_read(
-    text: str, tmp_path: Path, names: NameResolver
+    text: str, tmp_path: Path, names: NameResolver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(kernel_tuner_t1, "MAXIMUM_STEPS", 1 << 12)
     space, report = taken(tmp_path, text, names)
     assert space is None
     assert "an expression that is not read" in str(report.faults[0])
