@@ -35,6 +35,8 @@ QUESTIONS = frozenset(
         "support",
         "diagnose",
         "explain",
+        "report",
+        "search space",
         "kb list",
         "kb stats",
         "kb diff",
