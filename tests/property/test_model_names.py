@@ -12,8 +12,7 @@ from ingest.knowledge.files import read_knowledge
 from kg.nouns.knowledge import Model
 from kg.terms.model_name import read_name
 from kg.triples.names import Names
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
+from tools.shipped_names import shipped_names
 
 FORMATS = {
     "AWQ": "w4a16", "GPTQ-Int4": "w4a16", "gptq-int8": "w8a16", "bnb-4bit": "w4a16", "W8A8": "int8",
@@ -47,15 +46,14 @@ SEPARATORS = ("-", "_", " ")
 @cache
 def shipped() -> tuple[Names, tuple[tuple[str, str], ...]]:
     """The shipped models, and each of their names with its id."""
-    store, named = OxigraphStore(), []
+    named = []
     for path in sorted(Path(data.__file__).parent.glob("models/*.yaml")):
         content = path.read_text(encoding="utf-8")
         for noun in read_knowledge(content, path.name):
-            store.extend(to_triples(noun))
             if isinstance(noun, Model):
                 named += [(name, noun.id) for name in (noun.labels["en"], *noun.aliases) if name.isascii()]
         assert yaml.safe_load(content)["models"]
-    return Names(store), tuple(named)
+    return shipped_names(), tuple(named)
 
 
 @settings(max_examples=100)

@@ -275,14 +275,3 @@ def agrees_with_the_cost_model(answer: Answer) -> None:
 def test_a_plan_and_an_estimate_agree(answer: Callable[[int], Answer]) -> None:
     for number in range(len(QUESTIONS)):
         agrees_with_the_cost_model(answer(number))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("model", ["qwen3-8b", "llama-2-7b", "qwen3-30b-a3b", "deepseek-v3"])
-@pytest.mark.parametrize("hardware", ["910b3", "atlas-800i-a3", "h100-sxm", "h200", "mi300x"])
-@pytest.mark.parametrize("phase", ["serving", "training"])
-def test_plans_and_estimates_agree(shipped: Workspace, model: str, hardware: str, phase: str) -> None:
-    shape = CHAT if phase == "serving" else {"seq_len": 4096}
-    for count in (1, 2, 8, 16, 64):
-        question = {"model": model, "phase": phase, "hardware": hardware, "count": count, "shape": shape}
-        agrees_with_the_cost_model(answered(shipped, question, k=5))

@@ -56,6 +56,7 @@ from kg.triples.serialisation import (
 )
 from kg.triples.tables.descriptions import TextDescriptions
 from kg.triples.vocabulary import NAMESPACE
+from tests.samples.graphs import store_of
 
 SHARED = (f"<{NAMESPACE}source/", f"<{NAMESPACE}parameter/")
 """Nodes that stay when a noun goes, because others may point at them."""
@@ -263,8 +264,7 @@ def in_order(noun: Any) -> Any:
 
 @given(problem=problems)
 def test_a_problem_survives_the_graph(problem: Problem) -> None:
-    store = OxigraphStore()
-    store.extend(to_triples(problem))
+    store = store_of(problem)
     back = from_graph(store, Problem, problem.id)
     assert back == problem
     assert back.id == problem.id
@@ -279,22 +279,19 @@ def test_a_problem_survives_the_other_engine(problem: Problem) -> None:
 
 @given(noun=knowledge)
 def test_knowledge_survives_the_graph(noun: Any) -> None:
-    store = OxigraphStore()
-    store.extend(to_triples(noun))
+    store = store_of(noun)
     assert in_order(from_graph(store, type(noun), noun.id)) == in_order(noun)
 
 
 @given(batch=batches)
 def test_a_batch_survives_the_graph(batch: Batch) -> None:
-    store = OxigraphStore()
-    store.extend(to_triples(batch))
+    store = store_of(batch)
     assert from_graph(store, Batch, batch.number) == in_order(batch)
 
 
 @given(effect=effects())
 def test_an_effect_survives_the_graph(effect: Effect) -> None:
-    store = OxigraphStore()
-    store.extend(to_triples(effect))
+    store = store_of(effect)
     assert list(all_of(store, Effect)) == [effect]
     assert list(all_of(store, Context)) == [effect.context]
 
@@ -337,8 +334,7 @@ def test_a_newer_version_leaves_nothing_of_the_old_one(pair: tuple[Any, Any]) ->
     kept = ("region", "start_hour", "end_hour") if isinstance(old, GreenSchedule) else ("id",)
     new = dataclasses.replace(new, **{name: getattr(old, name) for name in kept})
     node = table_of(type(old)).iri(old)
-    store = OxigraphStore()
-    store.extend(to_triples(old))
+    store = store_of(old)
     store.replace(description(store, node), to_triples(new))
     assert in_order(from_graph(store, type(new), new.id)) == in_order(new)
     shared = {triple for triple in to_triples(old) if str(triple.subject).startswith(SHARED)}

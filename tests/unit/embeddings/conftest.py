@@ -9,8 +9,7 @@ from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Work
 from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
+from tests.samples.graphs import store_of
 
 
 def fact(name: str, value: float) -> Fact:
@@ -43,9 +42,7 @@ NODES = (
 
 @pytest.fixture(scope="session")
 def tree() -> HardwareTree:
-    store = OxigraphStore()
-    for node in NODES:
-        store.extend(to_triples(node))
+    store = store_of(*NODES)
     return HardwareTree(store)
 
 

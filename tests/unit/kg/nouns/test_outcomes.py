@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kg.nouns.entities import Source
 from kg.nouns.outcomes import VERDICTS, Outcome
 from kg.nouns.values import Settings
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import from_graph, to_triples
+from kg.triples.serialisation import from_graph
+from tests.samples.graphs import store_of
 
 GAINS = st.none() | st.floats(-5, 5)
 
@@ -45,8 +45,7 @@ def outcome(**changed: Any) -> Outcome:
 )
 def test_an_outcome_survives_the_graph(**told: Any) -> None:
     written = outcome(**told)
-    store = OxigraphStore()
-    store.extend(to_triples(written))
+    store = store_of(written)
     assert from_graph(store, Outcome, "abc") == written
 
 

@@ -7,8 +7,8 @@ from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
 from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import Distance, HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
+from tests.samples.graphs import store_of
 
 SOURCE = Source(title="a data sheet")
 
@@ -42,10 +42,7 @@ def store() -> GraphStore:
         profile("nvidia", Level.VENDOR),
         profile("h100", Level.DEVICE, "nvidia"),
     ]
-    store = OxigraphStore()
-    for noun in nouns:
-        store.extend(to_triples(noun))
-    return store
+    return store_of(*nouns)
 
 
 @pytest.fixture

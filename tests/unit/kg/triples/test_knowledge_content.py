@@ -20,21 +20,14 @@ from kg.triples.knowledge_content import (
     trusts,
     without_trust,
 )
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import problem_triples, to_triples
+from kg.triples.serialisation import problem_triples
 from kg.triples.vocabulary import TG
+from tests.samples.graphs import store_of
 from tests.samples.problems import make_problem
 
 SOURCE = Source(title="a document")
 STRATEGY = Strategy(id="overlap", labels={"en": "overlap"}, kind="documented", sources=(SOURCE,))
 DISTRUST = Triple(source_iri(SOURCE.id), TG.TRUST, literal(Trust.LOW.value))
-
-
-def store_of(*nouns: object) -> OxigraphStore:
-    store = OxigraphStore()
-    for noun in nouns:
-        store.extend(to_triples(noun))
-    return store
 
 
 def test_a_version_holds_knowledge_and_trust_but_no_evidence() -> None:

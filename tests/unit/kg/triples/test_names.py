@@ -22,8 +22,8 @@ from kg.triples.graph import GraphStore
 from kg.triples.iris import hardware_iri, model_iri
 from kg.triples.names import Names, ResolvedName, normalise, slug
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
 from kg.triples.vocabulary import NAMESPACE, TG
+from tests.samples.graphs import store_of
 
 SOURCE = Source(title="a document")
 
@@ -102,10 +102,7 @@ def store() -> GraphStore:
             sources=(SOURCE,),
         ),
     ]
-    store = OxigraphStore()
-    for noun in nouns:
-        store.extend(to_triples(noun))
-    return store
+    return store_of(*nouns)
 
 
 @pytest.mark.parametrize(

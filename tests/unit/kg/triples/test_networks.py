@@ -4,23 +4,15 @@ from kg.nouns.entities import Source
 from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence, HardwareProfile, Level
 from kg.triples.iris import cause_iri, hardware_iri
 from kg.triples.networks import circles
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
 from kg.triples.validation import knowledge_violations
 from kg.triples.vocabulary import TG, Shared
+from tests.samples.graphs import store_of
 
 SOURCE = Source(title="a document", url="https://example.org", licence="MIT")
 
 
 def causes(*names: str) -> tuple[CauseEdge, ...]:
     return tuple(CauseEdge(cause=name, confidence=Confidence.MEDIUM, source=SOURCE) for name in names)
-
-
-def store_of(*nouns: object) -> OxigraphStore:
-    store = OxigraphStore()
-    for noun in nouns:
-        store.extend(to_triples(noun))
-    return store
 
 
 CHAIN = (

@@ -30,6 +30,7 @@ from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
+from tests.samples.graphs import store_of
 from tests.samples.problems import make_problem
 
 BOOK = Source(
@@ -64,9 +65,7 @@ def test_the_documented_questions_are_answered() -> None:
     plug = Strategy(
         id="plug", labels={"en": "P"}, kind="claimed", mitigates=(Relation(target="cable", source=BOOK),)
     )
-    store = OxigraphStore()
-    for noun in (device, link, plug):
-        store.extend(to_triples(noun))
+    store = store_of(device, link, plug)
     memory, remedies = (part.partition("```")[0] for part in DOCUMENT.split("```sparql")[1:3])
     assert [[str(term) for term in row[:1]] for row in store.select(memory)] == [['"X"@en']]
     assert list(store.select(remedies)) == [(iris.cause_iri("cable"), iris.strategy_iri("plug"))]
@@ -110,8 +109,7 @@ def test_a_fact_is_a_statement_with_its_source_and_a_plain_value() -> None:
         level=Level.DEVICE,
         facts=(fact,),
     )
-    store = OxigraphStore()
-    store.extend(to_triples(device))
+    store = store_of(device)
     node = iris.hardware_iri("x")
     assert [t.object for t in store.triples(node, iris.iri_of("property", "memory_bytes"))] == [literal(64)]
     statement = next(store.triples(node, TG.HAS_FACT)).object

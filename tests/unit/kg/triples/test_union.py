@@ -7,15 +7,14 @@ from kg.nouns.knowledge import HardwareProfile, Level
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.union import check_import
+from tests.samples.graphs import store_of
 
 MAKER = HardwareProfile(id="acme", labels={"en": "Acme"}, level=Level.VENDOR)
 CHIP = HardwareProfile(id="acme-one", labels={"en": "Acme One"}, level=Level.DEVICE, broader="acme")
 
 
 def store(*nouns: object, more: tuple[Statement, ...] = ()) -> OxigraphStore:
-    made = OxigraphStore()
-    for noun in nouns:
-        made.extend(to_triples(noun))
+    made = store_of(*nouns)
     made.extend(more)
     return made
 

@@ -6,9 +6,8 @@ import pytest
 
 from kg.nouns.entities import Problem, Source, WorkloadKind
 from kg.nouns.knowledge import Assignment, Confidence, Fact, FactKind, Model, Relation, Strategy, VersionBound
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
 from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
+from tests.samples.graphs import store_of
 from tests.samples.problems import make_problem
 
 MANUAL = Source(title="Manual", url="https://example.org/manual")
@@ -97,8 +96,7 @@ LLAMA = a_model("decoder")
 
 
 def fitting(problem: Problem, model: Model | None = LLAMA) -> set[str]:
-    graph = OxigraphStore(None)
-    for noun in (
+    graph = store_of(
         strategy("anything"),
         strategy("train", phases=("training",)),
         strategy("serve", phases=("inference",)),
@@ -107,8 +105,7 @@ def fitting(problem: Problem, model: Model | None = LLAMA) -> set[str]:
         strategy("only-moe", families=("moe-decoder",)),
         strategy("llama-only", families=("llama",)),
         strategy("on-a2", hardware=("ascend-a2",)),
-    ):
-        graph.extend(to_triples(noun))
+    )
     path = (
         ("ascend-910b3", "ascend-910b", "ascend-a2", "huawei")
         if "910b" in problem.hardware.name

@@ -7,11 +7,10 @@ import pytest
 
 from kg.errors import UnknownEntityError
 from kg.nouns.recipe import Recipe
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
 from recommender.store import shipped_knowledge
 from recommender.store.recipes import recipes
 from recommender.workspace.workspace import Workspace
+from tests.samples.graphs import store_of
 
 Chosen = Callable[..., list[Recipe]]
 
@@ -19,9 +18,7 @@ Chosen = Callable[..., list[Recipe]]
 @pytest.fixture(scope="module")
 def chosen(shipped: Workspace) -> Chosen:
     """Every fortieth recipe; all of them are read from a graph in seconds."""
-    graph = OxigraphStore(None)
-    for recipe in shipped_knowledge.recipes()[::40]:
-        graph.extend(to_triples(recipe))
+    graph = store_of(*shipped_knowledge.recipes()[::40])
     return partial(recipes, graph, shipped.knowledge.names, shipped.knowledge.hardware)
 
 

@@ -10,8 +10,8 @@ from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Work
 from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence
 from kg.nouns.values import Settings
 from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.serialisation import to_triples
 from recommender.ranking.changes.bottlenecks import MOST_STEPS, Match, ObservedBottlenecks
+from tests.samples.graphs import store_of
 
 SOURCE = Source(title="Manual")
 
@@ -25,8 +25,7 @@ def graph() -> OxigraphStore:
     def bottleneck(name: str, broader: str | None = None, *causes: str) -> Bottleneck:
         return Bottleneck(id=name, labels={"en": name}, broader=broader, caused_by=caused(*causes))
 
-    store = OxigraphStore(None)
-    for noun in (
+    return store_of(
         bottleneck("communication"),
         bottleneck("memory"),
         bottleneck("wait", "communication", "skew"),
@@ -35,9 +34,7 @@ def graph() -> OxigraphStore:
         bottleneck("stragglers", None, "throttling"),
         bottleneck("throttling", None, "heat"),
         Cause(id="heat", labels={"en": "heat"}, source=SOURCE),
-    ):
-        store.extend(to_triples(noun))
-    return store
+    )
 
 
 def observed(**shares: float | None) -> ObservedBottlenecks:

@@ -41,6 +41,7 @@ from recommender.ranking.changes.ranked_strategy import RankedStrategy
 from recommender.ranking.changes.recommendations import as_change, choose
 from recommender.ranking.changes.strategies import StrategyRanker, most_influential
 from recommender.ranking.feasibility.feasibility import Refusal
+from tests.samples.graphs import store_of
 
 MANUAL = Source(title="Manual", url="https://example.org/manual")
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
@@ -89,8 +90,7 @@ EFFECTS = (
 
 @pytest.fixture(scope="module")
 def ranker() -> StrategyRanker:
-    graph = OxigraphStore(None)
-    nouns = [
+    graph = store_of(
         HardwareProfile(id="acme", labels={"en": "Acme"}, level=Level.VENDOR),
         HardwareProfile(id="arch", labels={"en": "Arch"}, level=Level.ARCHITECTURE, broader="acme"),
         HardwareProfile(id="family", labels={"en": "Family"}, level=Level.FAMILY, broader="arch"),
@@ -99,9 +99,7 @@ def ranker() -> StrategyRanker:
         *(Bottleneck(id=name, labels={"en": name}) for name in ("wait", "memory", "io")),
         *STRATEGIES,
         *EFFECTS,
-    ]
-    for noun in nouns:
-        graph.extend(to_triples(noun))
+    )
     return StrategyRanker(graph, HardwareTree(graph))
 
 
@@ -125,13 +123,11 @@ def rules(refused: list[Refusal]) -> dict[str, str]:
 
 
 def with_effects(*effects: Effect) -> StrategyRanker:
-    graph = OxigraphStore(None)
-    for noun in (
+    graph = store_of(
         HardwareProfile(id="chip", labels={"en": "Chip"}, level=Level.DEVICE),
         *STRATEGIES,
         *effects,
-    ):
-        graph.extend(to_triples(noun))
+    )
     return StrategyRanker(graph, HardwareTree(graph))
 
 

@@ -10,10 +10,10 @@ from kg.nouns.knowledge import HardwareProfile, Level, Model
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import problem_triples, to_triples
 from recommender.ranking.plan.start_tests import StartTests
 from recommender.ranking.starts.starts import StartReliability
+from tests.samples.graphs import store_of
 from tests.unit.recommender.ranking.starts.situations import problem, situation
 
 SPLIT = (8, 1, 1, 1, 1)
@@ -42,7 +42,6 @@ def outcome(gain: float | None, about: Problem | None = None, number: int = 0, f
 def reliability(
     *tests: tuple[Outcome, Problem], model: str = "small", chip: str = "chip-a"
 ) -> StartReliability:
-    graph = OxigraphStore()
     places = [("acme", Level.VENDOR, None), ("line", Level.FAMILY, "acme"), ("other", Level.VENDOR, None)]
     chips = [("chip-a", Level.DEVICE, "line"), ("chip-c", Level.DEVICE, "other")]
     nouns: list[object] = [
@@ -51,8 +50,7 @@ def reliability(
     ]
     for name, family in (("small", "pine"), ("large", "pine"), ("experts", "oak")):
         nouns.append(Model(id=name, labels={"en": name}, family=family, architecture="decoder"))
-    for noun in nouns:
-        graph.extend(to_triples(noun))
+    graph = store_of(*nouns)
     for test, about in tests:
         graph.extend([*problem_triples(about, 1), *to_triples(test)])
     return StartTests(graph, HardwareTree(graph)).reliability(situation(model, chip))
