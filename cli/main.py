@@ -32,8 +32,7 @@ ASKED = "_TUNEGRAPH_COMPLETE"
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    if sys.stdout is None:  # closed by the caller: nobody wants to read the answer
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  open as long as the process
+    _open_streams()
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in sys.argv]  # also in locale C
     sys.argv = [words[0], *language_first(words[1:])]
     interrupts = Interrupts()
@@ -47,6 +46,20 @@ def main() -> None:
             raise
     _say("interrupted; what was acknowledged is kept", "")
     sys.exit(INTERRUPTED)
+
+
+def _open_streams() -> None:
+    """Put nothing in place of the standard streams that the caller closed: nobody wants to read them.
+
+    The next file that is opened, such as the workspace's, would take their numbers, and whatever libraries
+    and children say would be written into it.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115  open as long as the process
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def language_first(words: list[str]) -> list[str]:
@@ -92,8 +105,8 @@ def _run() -> int:
             hint = "take its folder off PYTHONPATH, or use a fresh venv"
         _print(message, hint)  # what is needed to translate it may be the stranger
         return 1
-    if (strangers := foreign_packages()) is not None:
-        _print(*strangers)
+    if (refusal := foreign_packages() or _lost_folder()) is not None:
+        _print(*refusal)
         return 1
     if ASKED in os.environ and (text := _values_for_shell()) is not None:
         with suppress(BrokenPipeError):
@@ -132,6 +145,15 @@ def _run() -> int:
         _forget_output()
         return 1
     return code or 0
+
+
+def _lost_folder() -> tuple[str, str] | None:
+    """A message and a hint where the folder that this was started in has been removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return "the folder that you are in is gone", "cd to another one"
+    return None
 
 
 def _values_for_shell() -> str | None:

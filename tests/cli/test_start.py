@@ -141,3 +141,41 @@ def _without_text_model(tmp_path: Path) -> Path:
         "importlib.util.find_spec = lambda name, *rest: None if name == 'onnx' else _find(name, *rest)\n"
     )
     return place
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_take_nothing_from_an_answer(
+    script: str, clean: dict[str, str], shipped_path: Path, tmp_path: Path, closed: str
+) -> None:
+    """A library that writes to a number that the caller closed reaches no file, and notes do not join the answer."""
+    command = f"{script} --workspace {shipped_path} support vllm-ascend --json {closed} | cat > out; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=clean, capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"vllm-ascend" in (tmp_path / "out").read_bytes() or ">&-" in closed.split()
+    numbers = "import os; from cli.main import _open_streams as call; call(); print([os.fstat(n).st_rdev for n in (0, 1, 2)], file=open('numbers', 'w'))"
+    subprocess.run(["bash", "-c", f'{sys.executable} -c "{numbers}" {closed}'], cwd=tmp_path, check=True)
+    assert (tmp_path / "numbers").read_text().count(str(Path(os.devnull).stat().st_rdev)) >= closed.count(
+        "&-"
+    )
+
+
+@pytest.mark.parametrize("words", ["kb stats", "--help", "check run.sh"])
+def test_a_folder_that_is_gone_is_one_line(
+    script: str, clean: dict[str, str], tmp_path: Path, words: str
+) -> None:
+    command = f"mkdir gone && cd gone && rmdir ../gone && {script} {words}"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=tmp_path,
+        env=clean,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr.splitlines()[0]) == (
+        1,
+        "tunegraph: the folder that you are in is gone",
+    )

@@ -3,7 +3,7 @@
 A small workspace with cases, knowledge, versions, an import, an A/B test and a calibration is treated badly:
 commands that write are killed with signal 9 at random moments; files are flipped and cut; parts are replaced by
 older copies; the first lines of an export are imported; files cannot grow or may not be written; the disk is
-full; clocks jump.
+full; each call that writes fails from one on, as on a disk that is full or may only be read; clocks jump.
 After each, readers, the next writer and doctor say what they see; ``crowd`` has many processes at once.
 
     python -m tests.endurance.chaos [--kills 1000] [--flips 500] [--prefixes 200] [--quick] [--seed 1]
@@ -29,6 +29,7 @@ from tests.endurance.disorder.children import run
 from tests.endurance.disorder.conditions import clock_jumps, full_disk, no_permission, no_room
 from tests.endurance.disorder.damage import flip_often, import_prefixes, restore_parts
 from tests.endurance.disorder.kills import kill_often
+from tests.endurance.disorder.writes import failing_writes
 
 LONG: dict[str, float] = {
     "kills": 1000,
@@ -37,8 +38,17 @@ LONG: dict[str, float] = {
     "parts": 60,
     "tight": 100,
     "full": 100,
+    "writes": 220,
 }
-QUICK: dict[str, float] = {"kills": 20, "flips": 20, "prefixes": 8, "parts": 6, "tight": 9, "full": 9}
+QUICK: dict[str, float] = {
+    "kills": 20,
+    "flips": 20,
+    "prefixes": 8,
+    "parts": 6,
+    "tight": 9,
+    "full": 9,
+    "writes": 11,
+}
 
 
 def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, object]:
@@ -71,18 +81,21 @@ def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, obje
     timed("parts", older := restore_parts(place, int(amounts["parts"]), rng, say))
     timed("no_room", tight := no_room(place, int(amounts["tight"]), rng, say))
     timed("full_disk", full := full_disk(place, int(amounts["full"]), rng, say))
+    timed("writes", writes := failing_writes(place, int(amounts["writes"]), rng, say))
     timed("no_permission", still := no_permission(place, say))
     timed("clocks", clocks := clock_jumps(place, say))
     damages = (flips, prefixes, older)
     conditions = [item for item in (tight, full, still, clocks) if item is not None]
+    stopped = [kills] if writes is None else [kills, writes]
+    tracebacks = [x.tracebacks for x in damages] + [x.tracebacks for x in conditions]
+    tracebacks += [] if writes is None else [writes.tracebacks]
     return {
-        "silent": kills.torn
-        + kills.unlike
+        "silent": sum(x.torn + x.unlike for x in stopped)
         + sum(x.silent for x in damages)
         + sum(x.torn for x in conditions),
-        "rows_lost": kills.rows_lost,
-        "broken": kills.broken,
-        "tracebacks": sum(x.tracebacks for x in damages) + sum(x.tracebacks for x in conditions),
+        "rows_lost": sum(x.rows_lost for x in stopped),
+        "broken": sum(x.broken for x in stopped),
+        "tracebacks": sum(tracebacks),
         "share_told": flips.share_told,
         **{name: _plain(part) for name, part in parts.items()},
     }

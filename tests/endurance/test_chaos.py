@@ -14,6 +14,7 @@ from tests.endurance.disorder.acts import ONE_STEP, act, look
 from tests.endurance.disorder.children import run
 from tests.endurance.disorder.damage import flip_often
 from tests.endurance.disorder.kills import KillFigures, Reference, judge, kill_often
+from tests.endurance.disorder.writes import failing_writes
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,19 @@ def test_flips_are_told_or_harmless(place: Path) -> None:
     said: list[str] = []
     figures = flip_often(place, 8, random.Random(2), said.append)
     assert (figures.done, figures.silent, figures.tracebacks) == (8, 0, 0), said
+
+
+@pytest.mark.long
+def test_each_write_may_fail(place: Path) -> None:
+    """Full and read-only disks: a line of words, nothing lost or torn, and the next one ends where it would have."""
+    said: list[str] = []
+    figures = failing_writes(place, 44, random.Random(3), said.append)
+    if figures is None:
+        pytest.skip("needs Linux and a C compiler")
+    wrong = (figures.torn, figures.broken, figures.rows_lost, figures.unlike, figures.tracebacks)
+    assert wrong == (0, 0, 0, 0, 0), said
+    assert min(figures.writes.values()) > 2
+    assert figures.refused > 30, "most of them cannot be done without the disk"
 
 
 def test_a_torn_workspace_is_counted(place: Path) -> None:

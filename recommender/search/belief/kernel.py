@@ -60,7 +60,7 @@ class KernelPrior:
 
         Length scales grow with the square root of the dimension, so that the prior's complexity does not
         (Hvarfner et al., Vanilla Bayesian Optimization Performs Great in High Dimensions, ICML 2024; their
-        location and spread). Amplitude about the spread, noise about 2 % of it; both choices.
+        location less one, half of their spread). Amplitude about the spread, noise about 2 % of it: choices.
         """
         scale = math.sqrt(2.0) + 0.5 * math.log(groups)
         location = [*[scale - 1.0] * groups, math.log(spread), math.log(0.02 * spread)]

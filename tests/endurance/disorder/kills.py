@@ -67,12 +67,12 @@ def kill_often(
         acts: Commands.
     """
     figures = KillFigures()
-    references = {name: _undisturbed(place, name) for name in acts}
+    references = {name: undisturbed(place, name) for name in acts}
     path = place / "work"
     while figures.kills < number:
         name = acts[(figures.kills + figures.ended_before) % len(acts)]
         reference = references[name]
-        _fresh(place, name, path)
+        fresh(place, name, path)
         moment = rng.uniform(0, 1.05 * reference.duration_s)
         ended = run(act, name, place, path, kill_after_s=moment)
         if ended.was_killed:
@@ -129,9 +129,10 @@ def _difference(one: dict[str, object] | None, other: dict[str, object]) -> str:
     return ", ".join(f"{name} {one[name]} for {other[name]}" for name in other if one[name] != other[name])
 
 
-def _undisturbed(place: Path, name: str) -> Reference:
+def undisturbed(place: Path, name: str) -> Reference:
+    """Do a command that nobody disturbs; the content before and after it."""
     path = place / "work"
-    _fresh(place, name, path)
+    fresh(place, name, path)
     before = run(look, path)
     done = run(act, name, place, path)
     after = run(look, path)
@@ -142,6 +143,7 @@ def _undisturbed(place: Path, name: str) -> Reference:
     return Reference(before.value["then"], after.value["then"], done.duration_s)
 
 
-def _fresh(place: Path, name: str, path: Path) -> None:
+def fresh(place: Path, name: str, path: Path) -> None:
+    """Put the workspace that a command begins with in its place."""
     clear(path)
     shutil.copytree(place / START.get(name, "base"), path)

@@ -66,3 +66,20 @@ def test_a_program_that_does_not_ship_is_made_of_the_file(tmp_path: Path) -> Non
 def test_every_fault_of_a_file_is_said_at_once(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         own(tmp_path, text).over("made", SHIPPED)
+
+
+@pytest.mark.parametrize(
+    ("ships", "said"),
+    [
+        (None, "nothing"),
+        ([["1.0", 4], ["2.0", 6]], "6"),
+        ([["1.0", 4], ["2.0"]], '"computed"'),
+        ([1, 2], "[1, 2]"),
+        ([], "[]"),
+        ([[]], "[[]]"),
+    ],
+)
+def test_what_ships_is_said_by_its_newest_value(tmp_path: Path, ships: object, said: str) -> None:
+    mine = own(tmp_path, '{"settings": [{"key": "--depth", "place": "flag", "default": 8}]}')
+    mine.over("made", {**SHIPPED, "settings": [{"key": "--depth", "place": "flag", "default": ships}]})
+    assert [text.rpartition("what ships says ")[2] for text in mine.overruled] == [said]

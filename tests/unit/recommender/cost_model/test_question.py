@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kg.errors import InputError
+from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.machine import device_and_server, machine
 from recommender.cost_model.question import Question, QuestionFacts
@@ -157,3 +157,12 @@ def test_requests_at_once_run_at_once_where_no_batch_is_stated(shipped: Workspac
     assert question.configuration({"tensor_parallel": 4, "dp": 4})["batch"] == 8
     assert question.configuration({"batch": 5})["batch"] == 5
     assert question.configuration({"concurrency": 0}).get("batch") is None
+
+
+@pytest.mark.parametrize("phase", ["training", ""])
+def test_a_model_that_denoises_is_trained_and_not_served(shipped: Workspace, phase: str) -> None:
+    problem, _ = shipped.problem({**SERVING, "phase": "training", "hardware": "910b3"})
+    sizes = {**shipped.ask.model_facts(problem), "architecture": "diffusion"}
+    assert Question.of(problem, sizes, shipped.hardware, phase=phase).model.id == "qwen3-8b"
+    with pytest.raises(MissingFactError, match="denoises in steps"):
+        Question.of(problem, sizes, shipped.hardware, phase="serving")

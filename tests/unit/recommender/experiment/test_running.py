@@ -160,6 +160,13 @@ def test_several_treatments_share_a_control_and_the_best_is_found(path: Path) ->
     assert world.runs.count(64) <= world.runs.count(128)
 
 
+def test_a_treatment_that_another_beats_is_measured_no_further(path: Path) -> None:
+    made = design(arms={CONTROL: A, **treatments_named([B, C])}, pairs=60)
+    world = World(values={32: 1.0, 64: 2.0, 128: 0.99}, noise=0.05)
+    run(path, made, world)
+    assert 2 * world.runs.count(64) < world.runs.count(128)
+
+
 def test_treatments_that_do_not_differ_are_said_not_to(path: Path) -> None:
     made = design(arms={CONTROL: A, **treatments_named([B, C])}, pairs=400)
     state = run(path, made, World(values={32: 1.0, 64: 0.9, 128: 0.9}, noise=0.01))

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,3 +55,10 @@ def test_a_log_needs_no_workspace_to_go_on(section: dict[str, Any]) -> None:
         for item in (section, again)
     )
     assert after.values == before.values
+
+
+@pytest.mark.parametrize("changed", [{}, {"tensor_parallel": 3}])
+def test_an_estimate_costs_the_time_that_it_took(section: dict[str, Any], changed: dict[str, int]) -> None:
+    model, began = CostModel(question=question_of_section(section)), time.monotonic()
+    outcome = model.evaluate(Settings({**LAYOUT, **changed}), threading.Event())
+    assert 0 < outcome.cost_s <= time.monotonic() - began
