@@ -10,6 +10,7 @@ from cli.output import say
 from kg.nouns.gain import factor_text
 from kg.nouns.situation import assumption_line
 from kg.nouns.values import show as show_value
+from kg.terms.purposes import plain_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,8 +167,21 @@ def _show_lines(answer: Answer, start: StartConfiguration) -> None:
         elif start.framework:
             known = f"No command of {start.framework} for it is known here"
             say(f"{known}: what follows is for a script of your own")
-    for text in start.paste_lines:
+    held = {_last(name): value for name, value in (answer.problem.current or {}).items()}
+    mended = " ".join(one.remedy for one in answer.findings if one.stops)
+    own = (one for one in start.settings if one.file and f"{one.key}=" not in mended)
+    same = (one for one in own if held.get(_last(one.key), ...) == one.value)
+    yours, lines = tuple(f"{one.file}: {one.key}=" for one in same), start.paste_lines
+    shown = [text for text in lines if not text.startswith(yours)]
+    for text in shown:
         print(f"  {text}")
+    if len(shown) < len(lines):
+        say(f"  and {len(lines) - len(shown)} more as in your file")
+
+
+def _last(key: str) -> str:
+    """The last name of a field, however it is spelled."""
+    return plain_key(key).rpartition(".")[2].replace("_", "").lower()
 
 
 def _added(answer: Answer) -> str:
@@ -329,7 +343,7 @@ def _show_unfit(answer: Answer, plan: Plan) -> None:
     many = answer.place if answer.problem.hardware.count else f"1 x {answer.place}"
     layout = plan.start.layout
     if layout is None and plan.start.because:
-        say(f"It does not fit on {many}: {plan.start.because[0]}.")
+        say(f"As it is, it does not fit on {many}: {plan.start.because[0]}.")
     elif layout is None:
         say(f"It does not fit on {many}, nor on any number up to 1,024.")
     elif plan.start.because and layout.devices > (answer.problem.hardware.count or 1):

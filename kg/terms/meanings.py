@@ -181,6 +181,11 @@ def file_of(program: str) -> str:
     return str(table("meanings")["programs"].get(program, {}).get("file", ""))
 
 
+def is_in_yaml(program: str) -> bool:
+    """True if a program's own settings stand in a file in YAML."""
+    return bool(table("meanings")["programs"].get(program, {}).get("place") == SettingPlace.YAML)
+
+
 def settings_of(program: str) -> tuple[Meaning, ...]:
     """The settings of a program that state facts, in the order of the file.
 

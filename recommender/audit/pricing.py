@@ -16,7 +16,7 @@ from kg.terms.purposes import plain_key
 from recommender.audit.finding import PricedCost
 from recommender.cost_model.change import modelled_gain
 from recommender.cost_model.priced_step import MEMORY_SPREAD, price
-from recommender.cost_model.settings.dialects import OFF, translate
+from recommender.cost_model.settings.dialects import OFF
 from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.change import LEAST_LOG_GAIN
@@ -207,5 +207,4 @@ def _translated(settings: Mapping[str, Value], question: Question) -> dict[str, 
     typed: dict[str, Value] = {
         name: value == "true" if value in {"true", "false"} else value for name, value in settings.items()
     }
-    layers = int(question.model.layers) or None
-    return dict(translate(typed, question.phase, count=question.machine.count, layers=layers).settings)
+    return dict(question.translated(typed))

@@ -14,7 +14,7 @@ from kg.terms.meanings import meaning_of
 from recommender.audit.finding import LIKELY, NO_START, SettingFinding, written
 from recommender.ranking.feasibility.server_fit import server_fit, share_too_high, written_change
 from recommender.ranking.feasibility.training_fit import (
-    OVERESTIMATE,
+    activations_beyond,
     activations_bytes,
     micro_batches,
     states_bytes,
@@ -117,7 +117,7 @@ def _of_activations(case: AuditCase, question: Question) -> Iterator[SettingFind
     read = statement(current, case.program)
     by_fact = {fact: key for key, fact in read.fact_of.items()}
     said = next((fact for fact in ("seq_len", "max_len", "input_len") if fact in by_fact), "")
-    if not said or kept is None or kept <= OVERESTIMATE * held or question.settings.get("offload"):
+    if not said or kept is None or not activations_beyond(question):
         return
     length = int(float(str(question.settings["seq_len"])))
     needs = f"the activations of a micro-batch take {kept / 1e9:,.1f} GB, and a device holds"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.gain import Gain
 from kg.nouns.layout import DEGREES
 from recommender.cost_model.priced_step import price
-from recommender.cost_model.settings.dialects import OFF, captured_rows, translate
+from recommender.cost_model.settings.dialects import OFF, captured_rows
 from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def modelled_change(question: Question, configuration: Mapping[str, Value]) -> S
         InputError: The cost model refuses the changed settings.
         MissingFactError: A fact is unknown.
     """
-    base, layers = question.settings, int(question.model.layers) or None
-    told = translate(configuration, question.phase, count=question.machine.count, layers=layers).settings
+    base = question.settings
+    told = question.translated(configuration)
     rows = captured_rows(question.engine, question.version, configuration, {**base, **told})
     after = {**rows, **_copies(question, told), **told}
     off = _unset(question)

@@ -228,6 +228,7 @@ class Question:
             lengths={**told, **work.traits, **work.shape, **sizes_of_shape({**work.traits, **work.shape})},
             precision=work.precision or facts.checkpoint_precision(phase or work.kind.value),
             current=problem.current or {},
+            program=engine,
         )
         rows = captured_rows(engine, version, problem.current or {}, found.settings)
         return replace(found, engine=engine, version=version, settings={**rows, **found.settings})
@@ -242,6 +243,7 @@ class Question:
         lengths: Mapping[str, object] | None = None,
         precision: str = "",
         current: Mapping[str, Value] | None = None,
+        program: str = "",
     ) -> Self:
         """A question from facts that were looked up.
 
@@ -252,6 +254,7 @@ class Question:
             lengths: Sizes of the work, such as ``seq_len``; others than the cost model's are passed over.
             precision: Number format; empty if it is not stated.
             current: Settings by the names of a framework or of the cost model; they win.
+            program: Whose settings they are; empty if that is not known.
 
         Raises:
             InputError: No such phase, or no device.
@@ -260,7 +263,8 @@ class Question:
         known = check_phase(phase)
         model = facts.model_sizes()
         place = facts.machine(count)
-        translated = translate(current or {}, phase, count=count, layers=int(model.layers) or None)
+        layers = int(model.layers) or None
+        translated = translate(current or {}, phase, program=program, count=count, layers=layers)
         base = {name: value for name, value in (lengths or {}).items() if name in known}
         if phase == "serving" and model.encodes:
             base["input_len"] = _read_length(facts.sizes, {**base, **(lengths or {})})
@@ -268,6 +272,11 @@ class Question:
             base["precision"] = precision
         settings = {**base, **translated.settings}
         return cls(model=model, machine=place, phase=phase, settings=settings, ignored=translated.untold)
+
+    def translated(self, configuration: Mapping[str, Value]) -> Mapping[str, object]:
+        """Settings of the cost model for a configuration of the program that runs."""
+        layers, count = int(self.model.layers) or None, self.machine.count
+        return translate(configuration, self.phase, program=self.engine, count=count, layers=layers).settings
 
     def place(self, settings: Mapping[str, object]) -> StepPlace:
         """The place of a configuration among measured runs."""

@@ -198,7 +198,7 @@ def test_a_trainer_that_replicates_is_told_what_makes_it_fit(run: Any) -> None:
     assert ran.code == 4
     assert "a device needs" in ran.err
     assert "--train.micro_batch_size" in run("recommend", *TRAINED, "--software", "openrlhf").out
-    assert run("recommend", *TRAINED, "--software", "axolotl").code == 3
+    assert run("recommend", *TRAINED, "--software", "xtuner").code == 3
 
 
 @pytest.mark.parametrize(
@@ -368,3 +368,30 @@ def test_a_rate_beyond_the_devices_names_the_question_that_sizes_them(run: Any) 
     command = " ".join(ran.err.partition("carries them: ")[2].split()).partition("/s")[0] + "/s"
     assert "Not checked" not in ran.out
     assert "chance" in run(*shlex.split(command)[1:]).out
+
+
+AXOLOTL = """
+base_model: meta-llama/Llama-3.1-70B
+load_in_4bit: true
+adapter: qlora
+lora_r: 16
+sequence_len: 4096
+micro_batch_size: {size}
+gradient_accumulation_steps: 8
+learning_rate: 0.0002
+flash_attention: false
+gradient_checkpointing: {checkpointing}
+"""
+
+
+def test_a_configuration_of_axolotl_is_judged_and_kept_as_it_is_written(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(AXOLOTL.format(size=2, checkpointing="false"))
+    ran = run("recommend", tmp_path / "a.yml", "--hardware", "a100-sxm4-80gb")
+    assert ran.code == 4
+    assert "with micro-batches of 1 and gradient checkpointing it takes" in " ".join(ran.out.split())
+    (tmp_path / "a.yml").write_text(AXOLOTL.format(size=1, checkpointing="true"))
+    ran = run("recommend", tmp_path / "a.yml", "--hardware", "a100-sxm4-80gb", "--json")
+    items = [f"{item['key']}={item['value']}" for item in ran.json["start"]["settings"]]
+    kept = {"adapter=qlora", "lora_r=16", "learning_rate=0.0002", "flash_attention=False"}
+    assert kept <= {*items}
+    assert len({item.partition("=")[0] for item in items}) == len(items)  # each once

@@ -26,7 +26,7 @@ def test_one_program_on_one_chip(run: Any) -> None:
     assert (row["level"], row["modelled"], row["launches_read"]) == ("recipe", True, True)
     (row,) = run("support", "verl", "910B3", "--json").json["support"]
     assert (row["level"], row["modelled"], row["launches_read"]) == ("recipe", True, True)
-    assert "read only" in run("support", "axolotl", "h100-sxm").out
+    assert "read only" in run("support", "xtuner", "h100-sxm").out
 
 
 def test_what_is_not_known_is_refused_by_name(run: Any) -> None:

@@ -42,18 +42,24 @@ class Translation:
 
 
 def translate(
-    parameters: Mapping[str, Value], phase: str, *, count: int | None = None, layers: int | None = None
+    parameters: Mapping[str, Value],
+    phase: str,
+    *,
+    program: str = "",
+    count: int | None = None,
+    layers: int | None = None,
 ) -> Translation:
     """The settings of the cost model for a configuration of a framework.
 
     Args:
         parameters: Names and values of a framework, or of the cost model itself.
         phase: ``"training"`` or ``"serving"``.
+        program: Whose settings they are; empty if that is not known.
         count: Devices; "expert parallel on" means all of a replica's tensor and data ranks.
         layers: Blocks of the model, for stages given as layers per stage.
     """
     known = TRAINING if phase == "training" else SERVING
-    stated = statement(parameters, devices=count)
+    stated = statement(parameters, program, devices=count)
     found = {
         name: value for fact, value in stated.facts.items() if (name := DEGREES.get(fact, fact)) in known
     }

@@ -141,6 +141,13 @@ def activations_bytes(question: Question, change: Mapping[str, object]) -> float
     return _bytes_of(question, change, ("activations",))
 
 
+def activations_beyond(question: Question) -> bool:
+    """True if the activations of a micro-batch are more than a device holds, however far off they are."""
+    kept = activations_bytes(question, {})
+    most = OVERESTIMATE * question.machine.device.memory_capacity
+    return kept is not None and kept > most and not question.settings.get("offload")
+
+
 def micro_batches(question: Question) -> Iterator[int]:
     """Smaller micro-batches, halved until one, with which as many more are accumulated."""
     size = int(float(str(question.settings.get("micro_batch") or 1)))

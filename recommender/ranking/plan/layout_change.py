@@ -14,10 +14,12 @@ from kg.errors import InputError, MissingFactError
 from kg.nouns.recipe import experts_spread
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
+from kg.terms.dialects import positive, statement
 from kg.terms.metrics import priced_as
 from recommender.cost_model.change import SettingsChange, modelled_change, modelled_gain
 from recommender.cost_model.layout_domain import BY_LAYERS
 from recommender.cost_model.priced_step import price
+from recommender.cost_model.settings.engine_defaults import replicated_by
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.paste import change_words
@@ -26,6 +28,9 @@ from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.lengths import shared_context
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
+
+SURE = 0.9
+"""Chance to fit from which a larger micro-batch is proposed: as intervals are told; a choice."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,7 +81,7 @@ def layout_changes(
                 settings = (*(item for item in settings if item.key not in own), *first.settings)
             change = _modelled(problem, title, settings, log_gain, version, why)
             found.append(change if first is None else replace(change, order=(*first.order[:4], 1.0)))
-    return [*found, *_admitting(problem, starts, version)]
+    return [*found, *_admitting(problem, starts, version), *_filling(problem, starts, version)]
 
 
 def _priced_with(changes: Sequence[Change], question: Question | None) -> Iterator[tuple[Change, PricedStep]]:
@@ -139,6 +144,39 @@ def _admitting(problem: Problem, starts: Starts, version: str) -> Iterator[Chang
         why = Support(kind="modelled", says="as many as fit, within the limits; the launch admits fewer")
         title = "More requests at once"
         asked = "" if starts.situation.at_once else "so many come at once"
+        yield _modelled(problem, title, tuple(settings), log_gain, version, why, asked)
+
+
+def _filling(problem: Problem, starts: Starts, version: str) -> Iterator[Change]:
+    """Larger micro-batches of a trainer that replicates the model, where the memory holds them.
+
+    As many less are accumulated where the launch says how many are; else a step takes more samples.
+    """
+    question, program = starts.question, starts.situation.framework
+    if question is None or question.phase != "training":
+        return
+    if starts.price is None or replicated_by(question.engine, question.settings) is None:
+        return
+    size = int(float(str(question.settings.get("micro_batch") or 1)))
+    told = statement(problem.current or {}, program.id).facts
+    turns = positive(told.get("turns")) or 1
+    if "global_batch" in told:
+        return
+    times = [2**power for power in range(1, 7) if turns == 1 or turns % 2**power == 0]
+    open_: dict[str, object] = {"global_batch": 0} if turns == 1 else {}
+    now, *larger = price(question, [{}, *({"micro_batch": size * more, **open_} for more in times)])
+    fitting = [(one, more) for one, more in zip(larger, times, strict=True) if one.chance_to_fit >= SURE]
+    if not fitting:
+        return
+    top = max(one.throughput for one, _ in fitting)
+    best, more = next(pair for pair in fitting if math.log(top / pair[0].throughput) < LEAST_LOG_GAIN)
+    log_gain = math.log(best.throughput / now.throughput)
+    facts = {"micro_batch": size * more} | ({"turns": turns // more} if turns > 1 else {})
+    settings = spelt_settings(facts, program.id, program.version)
+    if len(settings) == len(facts) and log_gain >= LEAST_LOG_GAIN:
+        why = Support(kind="modelled", says="the memory holds them, and products of more rows run faster")
+        asked = "" if turns > 1 else f"a step may take {more} times the samples"
+        title = f"Micro-batches of {size * more}"
         yield _modelled(problem, title, tuple(settings), log_gain, version, why, asked)
 
 

@@ -87,6 +87,9 @@ def _is_ours(name: str, situation: StartSituation, screen: Screen) -> bool:
     """True if a current setting has our name, which neither the script nor the release knows."""
     if name not in own_names() or situation.script_key(name):
         return False
+    meaning = meaning_of(name, situation.framework.id)
+    if meaning is not None and meaning in settings_of(situation.framework.id) and meaning.key == name:
+        return False  # the program's own name is the same
     release = screen.release()
     return release is None or release.look_up(name, suggest=False).setting is None
 

@@ -343,7 +343,8 @@ class StartFinder:
                 unfit = unfit_start(draft.situation, smallest, narrower_fit(asked), fit)
                 most = most_copies(asked.question)
                 is_bound = smallest is None and most < LARGEST
-                return replace(unfit, because=(TOO_FEW.format(most),)) if is_bound else unfit
+                relief = fit.relief if fit is not None else ""
+                return replace(unfit, because=(relief or TOO_FEW.format(most),)) if is_bound else unfit
             asked = on_devices(asked, smallest.layout.devices)
             options = layout_options(asked)
             draft.assumed.append(assumed_count(asked.question.machine.count))

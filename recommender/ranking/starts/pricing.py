@@ -155,8 +155,7 @@ def started_question(
         return None
     settings_of_start = start.settings if start is not None else ()
     names = {item.key.lstrip("-").replace("-", "_"): item.value for item in settings_of_start}
-    layers = int(question.model.layers) or None
-    switches = translate(names, question.phase, count=question.machine.count, layers=layers).settings
+    switches = question.translated(names)
     sizes = layout.degrees(PHASES[question.phase])
     settings = {**switches, **question.settings, **chosen.option.settings, **sizes}
     if question.phase == "training":

@@ -20,7 +20,7 @@ from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes
 from recommender.ranking.feasibility.server_fit import server_fit
-from recommender.ranking.feasibility.training_fit import states_beyond
+from recommender.ranking.feasibility.training_fit import activations_beyond, states_beyond
 from recommender.ranking.layout_question import LIMITED
 from recommender.ranking.measured.best_case import describe_run
 from recommender.ranking.paste import shell_word
@@ -135,6 +135,8 @@ def is_believed(situation: StartSituation, query: LayoutQuestion) -> bool:
     if situation.is_training:
         has_files = any(str(value).endswith((".json", ".yaml", ".yml")) for value in current.values())
         is_refused = states_beyond(query.question, query.degrees) and not has_files  # which may offload
+        is_told = "seq_len" in situation.problem.workload.shape
+        is_refused = is_refused or (is_told and activations_beyond(query.question))
     else:
         fit = server_fit(query.question, current, situation.framework.id)
         is_refused = fit is not None and fit.is_sure and not fit.starts

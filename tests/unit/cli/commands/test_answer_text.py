@@ -9,7 +9,7 @@ from kg.nouns.gain import Gain
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
-from kg.nouns.values import Value
+from kg.nouns.values import Settings, Value
 from recommender.answers.answer import Answer
 from recommender.ranking.change import Change, NotHere
 from recommender.ranking.plan.missed_limits import MissedLimit
@@ -73,6 +73,21 @@ def test_a_plan_for_people_says_where_to_start_and_what_to_test(capsys: pytest.C
     says = "export MY_ENV=1; --block-size 64; if prompts share a prefix; accuracy may change: measure it"
     assert says in " ".join(text.split())
     assert lines[-1] == "Also documented: Work by hand; More"
+
+
+def test_fields_that_a_file_has_already_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    fields = [setting("a.maxSize", 4), setting("a.otherSize", 8), setting("a.newSize", 2)]
+    settings = [replace(one, file="config.json", where=SettingPlace.JSON) for one in fields]
+    problem = make_problem("serve", "chip", kind="serving", model="m", count=2, metric="throughput")
+    problem = replace(problem, current=Settings({"max_size": 4, "other_size": 9}))
+    plan = Plan(start=start(*settings, framework="mindie"))
+    show_plan(Answer(problem=problem, version="1", recommendations=(), plan=plan), plan)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.strip() for line in lines if "Size" in line] == [
+        "config.json: a.newSize=2",
+        "config.json: a.otherSize=8",
+    ]
+    assert "  and 1 more as in your file" in lines
 
 
 def test_what_a_change_sets_stands_on_its_line_where_both_fit(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,7 @@ def test_nothing_near_is_refused_with_all_that_is_known() -> None:
     with pytest.raises(UnknownEntityError) as refused:
         with_programs(question("qqqqqqqqqq"), FRAMEWORKS)
     assert "megatron-lm" in refused.value.hint
-    assert "axolotl" in refused.value.hint
+    assert "xtuner" in refused.value.hint
 
 
 def test_a_question_about_no_model_keeps_its_programs() -> None:

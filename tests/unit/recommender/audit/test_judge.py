@@ -115,6 +115,7 @@ def test_a_finding_says_what_the_release_does_without_it() -> None:
         ("torchrun -m torchtitan.train --training.mixed_precision_param float32", "titan-float32"),
         ("torchrun -m torchtitan.train --profiler.enable_profiling", "titan-profile"),
         ("accelerate launch --config_file f.yaml train.py --model_name_or_path a/B", "fsdp-no-prefetch"),
+        ("lmdeploy serve api_server a/B --cache-max-entry-count 0.5", "lmdeploy-cache-share-below-usual"),
     ],
 )
 def test_what_costs_is_found_in_launches_of_other_programs(script: str, rule: str) -> None:
@@ -122,6 +123,14 @@ def test_what_costs_is_found_in_launches_of_other_programs(script: str, rule: st
     launch = read_launch(script, "s", beside={"f.yaml": file}.get)
     case = audit_case(running_settings(script, beside={"f.yaml": file}.get), launch.question)
     assert rule in [item.rule for item in judge_settings(case, shipped_rules())]
+
+
+def test_a_model_of_one_unit_is_not_sharded_over_devices() -> None:
+    script, wrap = "accelerate launch train.py --fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"
+    rules = judged(f"{script} NO_WRAP", "transformers", "5.0.0", devices=8)
+    assert rules["fsdp-no-wrap"].remedy == f"fsdp_auto_wrap_policy: {wrap}"
+    assert "fsdp-no-wrap" not in judged(f"{script} {wrap}", "transformers", "5.0.0", devices=8)
+    assert "fsdp-no-wrap" not in judged(f"{script} NO_WRAP", "transformers", "5.0.0", devices=1)
 
 
 def test_an_offload_that_a_launcher_is_told_is_found() -> None:

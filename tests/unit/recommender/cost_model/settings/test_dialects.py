@@ -142,3 +142,17 @@ def test_what_trainers_of_one_program_say_of_memory(
     told: dict[str, Any], settings: dict[str, object]
 ) -> None:
     assert dict(translate(told, "training", count=8).settings) == settings
+
+
+@pytest.mark.parametrize(
+    ("program", "told", "fused"),
+    [
+        ("axolotl", {"flash_attention": False}, 1),  # PyTorch's own is fused
+        ("axolotl", {"eager_attention": True}, 0),
+        ("", {"flash_attention": False}, 0),
+    ],
+)
+def test_a_name_that_programs_share_is_read_as_the_one_that_runs(
+    program: str, told: dict[str, Any], fused: int
+) -> None:
+    assert translate(told, "training", program=program).settings["flash_attention"] == fused

@@ -71,6 +71,29 @@ def test_more_requests_than_the_launch_admits_are_tested_where_they_pay(
         assert "the most that the launch admits" in str(answer.to_json())
 
 
+@pytest.mark.parametrize(
+    ("turns", "settings", "provided"),
+    [
+        (16, {"--per_device_train_batch_size": 4, "--gradient_accumulation_steps": 4}, ""),
+        (1, {"--per_device_train_batch_size": 4}, "a step may take 4 times the samples"),
+        (3, {}, ""),  # a step would have other samples
+    ],
+)
+def test_a_trainer_fills_the_memory_and_keeps_the_samples_of_a_step(
+    shipped: Workspace, turns: int, settings: dict[str, int], provided: str
+) -> None:
+    told = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": turns, "deepspeed": "ds_z3.json"}
+    question = {
+        "model": "llama-3-1-8b", "phase": "training", "hardware": "h100-sxm", "count": 8,
+        "software": {"transformers": ""}, "shape": {"seq_len": 2048},
+        "current": {**told, "gradient_checkpointing": True, "bf16": True},
+    }  # fmt: skip
+    changes = plan_of(shipped, question, 5).plan.changes
+    found = next((one for one in changes if one.title.startswith("Micro-batches of")), None)
+    assert ({} if found is None else {one.key: one.value for one in found.settings}) == settings
+    assert found is None or found.provided == provided
+
+
 def plan_of(shipped: Workspace, told: dict[str, Any], k: int) -> Planned:
     problem, _ = shipped.problem(told)
     recommender, model = shipped.snapshot.recommender, shipped.ask.model_facts(problem)
