@@ -122,6 +122,8 @@ def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator
             remedy=written(setting.key, "on"),
             source=item.source,
         )
+    if item is not None and setting.has_truth and item.type == "bool" and item.negation:
+        yield from _switch(case, setting, item)
     share = _percentage(case, setting)
     if item is None or is_bare or (item.accepts(setting.value) and not share):
         return
@@ -145,6 +147,21 @@ def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator
         remedy=written(setting.key, share) if share else "",
         source=item.source,
     )
+
+
+def _switch(case: AuditCase, setting: RunningSetting, item: Setting) -> Iterator[SettingFinding]:
+    """The finding on a truth behind a switch that has a negation instead of values."""
+    is_on = (setting.value.lower() == "true") is not (setting.key == item.negation)
+    if case.program in STRICT:
+        yield SettingFinding(
+            rule="value-not-taken",
+            kind=FindingKind.REFUSED,
+            level=_level(case, is_error=True),
+            setting=setting,
+            says={"en": "is a switch, and takes no value", "zh": "是开关，不接受取值"},
+            cost=_REFUSED,
+            remedy=item.key if is_on else item.negation,
+        )
 
 
 def _valued_since(case: AuditCase, item: Setting) -> str:

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ingest.questions.launches.configurations import own_name, with_itself
 from ingest.questions.launches.launch import MOST_WORDS, Launch, read_launches
@@ -27,6 +28,7 @@ _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 _ANY_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 
+_TRUTHS = frozenset({"true", "false"})
 _NAME = re.compile(r"\w[\w.-]*")
 
 _SECTIONS = ("fsdp_config.", "deepspeed_config.")
@@ -47,6 +49,7 @@ class RunningSetting:
         line: Line of the script, or of its file, from 1; None where it could not be found.
         is_known: Whether its value is known without running the script.
         file: The file that it stands in, as the launch names it; empty in the script.
+        has_truth: Whether its value is a word of its own behind a flag, which a switch does not take.
     """
 
     key: str
@@ -55,6 +58,7 @@ class RunningSetting:
     line: int | None = None
     is_known: bool = True
     file: str = ""
+    has_truth: bool = False
 
 
 def running_settings(
@@ -78,6 +82,7 @@ def running_settings(
     settings: dict[tuple[str, SettingPlace], RunningSetting] = {}
     if (count := sum(map(len, stated.values()))) > MOST_WORDS:
         raise InputError(f"a launch of {count} settings: at most {MOST_WORDS} are read")
+    truths = _with_truth(launch.started.words)
     for file, found in stated.items():
         lines = ((beside(file) or "") if file else text).splitlines()
         named = _lines_by_name(lines)
@@ -91,6 +96,7 @@ def running_settings(
                     line=_line(lines, named, key, readable(value)),
                     is_known=UNKNOWN not in value,
                     file=file,
+                    has_truth=not file and (key, value) in truths,
                 ),
             )
     return tuple(settings.values())
@@ -126,6 +132,15 @@ def _words(launch: Launch) -> Iterator[Stated]:
                 values.append(words[at])
                 at += 1
             yield from _flag(flag, values, is_object="." in flag and signs.reader == "server")
+
+
+def _with_truth(words: Sequence[str]) -> frozenset[tuple[str, str]]:
+    """Flags with the truth that stands behind them."""
+    pairs = [
+        *pairwise(words),
+        *(tuple(word.split("=", 1)) for word in words if "=" in word),
+    ]
+    return frozenset((flag, value) for flag, value in pairs if _is_flag(flag) and value.lower() in _TRUTHS)
 
 
 def _is_flag(word: str) -> bool:

@@ -127,3 +127,20 @@ def test_many_choices_are_told_in_part() -> None:
     says = judged(script, "sglang", "0.5.9")["value-not-taken"].says["en"]
     assert says.count(", ") == 8
     assert says.endswith(", ...")
+
+
+@pytest.mark.parametrize(
+    ("version", "words", "remedy"),
+    [
+        ("0.33.0", "--enable-chunked-prefill false", "--no-enable-chunked-prefill"),
+        ("0.9.1", "--enable-chunked-prefill=False", "--no-enable-chunked-prefill"),
+        ("0.33.0", "--no-enable-chunked-prefill false", "--enable-chunked-prefill"),
+        ("0.33.0", "--trust-remote-code true", "--trust-remote-code"),
+        ("0.33.0", "--trust-remote-code", None),
+        ("0.6.0", "--enable-chunked-prefill false", None),  # took a value then
+    ],
+)
+def test_a_switch_takes_no_value(version: str, words: str, remedy: str | None) -> None:
+    found = judged(f"vllm serve m {words}", version=version).get("value-not-taken")
+    assert (None if found is None else found.remedy) == remedy
+    assert found is None or found.stops

@@ -1,6 +1,7 @@
 """Sizes of a launch that must divide, equal or hold one another, and what is said where they do not."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -85,7 +86,7 @@ def test_a_trainer_of_megatron_divides_its_sizes(words: str, remedies: object) -
         ({}, ""),
     ],
 )
-def test_layers_are_not_shared_beyond_a_server(facts: dict[str, int], remedy: str) -> None:
+def test_layers_are_not_shared_beyond_a_server(facts: dict[str, Any], remedy: str) -> None:
     words = "--tensor-model-parallel-size 16 --pipeline-model-parallel-size 2"
     rules = judged(
         f"torchrun pretrain_gpt.py {words}", "megatron-lm", "0.14.0", devices=16, phase="training", **facts
