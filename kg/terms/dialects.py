@@ -48,6 +48,8 @@ def statement(settings: Mapping[str, Value], program: str = "", *, devices: int 
         if value is None or isinstance(value, str | int | float)
         else json.dumps(value, default=str)
         for name, value in settings.items()  # those of a case may be lists
+        # a number without a meaning states nothing, and would make each tile of a kernel another question
+        if not isinstance(value, int | float) or meaning_of(name, program) is not None
     }
     return _statement(tuple((name, type(value), value) for name, value in plain.items()), program, devices)
 

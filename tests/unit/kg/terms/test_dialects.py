@@ -6,7 +6,7 @@ import pytest
 
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Value
-from kg.terms.dialects import degrees_of, layout_of, positive, spell, spelling_in, statement
+from kg.terms.dialects import _statement, degrees_of, layout_of, positive, spell, spelling_in, statement
 from kg.terms.meanings import kinds, programs, settings_of
 
 
@@ -131,3 +131,11 @@ def test_whole_numbers() -> None:
 def test_a_list_among_the_settings_of_a_case_states_nothing() -> None:
     stated: dict[str, Any] = {"tp": 2, "cube_sizes": [1, [2]], "tensor_parallel_size_list": {"a": [1]}}
     assert statement(stated).facts == {"tp": 2}
+
+
+def test_numbers_without_a_meaning_are_read_once() -> None:
+    """A hundred thousand outcomes try as many tiles of a kernel."""
+    statement({"tile_of_ours": 0})
+    before = _statement.cache_info().misses
+    assert all(not statement({"tile_of_ours": tile}).facts for tile in range(1, 50))
+    assert _statement.cache_info().misses == before
