@@ -125,7 +125,10 @@ class Screen:
         if written and not written.startswith("-"):
             flag = f"--{written}"
             is_flag = release is not None and release.look_up(flag, SettingPlace.FLAG, suggest=False).usable
-            return (SettingPlace.FLAG, flag) if is_flag and "." in written else (SettingPlace.JSON, written)
+            if is_flag and "." in written:
+                return SettingPlace.FLAG, flag
+            in_file = release.look_up(written, SettingPlace.YAML, suggest=False).setting if release else None
+            return SettingPlace.JSON if in_file is None else SettingPlace.YAML, written
         found = release.look_up(written or name, suggest=False) if release is not None else None
         if found is not None and found.setting is not None:
             is_alias = found.setting.place is SettingPlace.ENV and name in found.setting.aliases

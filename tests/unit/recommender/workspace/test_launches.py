@@ -139,6 +139,17 @@ def test_kernels_of_another_number_format_are_not_written(
     assert ("DEEPGEMM" in backends) == is_written
 
 
+def test_fields_of_the_options_file_stay_in_it(shipped: Workspace) -> None:
+    text = "trtllm-serve meta-llama/Llama-3.1-8B-Instruct --extra_llm_api_options o.yml"
+    beside = {"o.yml": "kv_cache_config: {enable_block_reuse: false}\nprint_iter_log: true\n"}.get
+    asked = {**read_launch(text, "serve.sh", beside=beside).question, "hardware": "h100-sxm", "count": 1}
+    problem, notes = shipped.problem(asked)
+    answer = shipped.launches.recommend(problem, running_settings(text, beside=beside), notes=notes)
+    assert answer.plan is not None
+    lines = [line.strip() for line in answer.plan.start.paste_lines]
+    assert lines.index("enable_block_reuse: false") < lines.index("EOF")
+
+
 def test_a_launch_that_does_not_fit_is_not_told_to_admit_more(shipped: Workspace) -> None:
     found = {}
     for length in (4096, 32768):
