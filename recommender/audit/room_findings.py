@@ -7,11 +7,14 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.running import RunningSetting
+from kg.errors import InputError, MissingFactError
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace, read_value
 from kg.terms.dialects import positive, statement
 from kg.terms.meanings import meaning_of
+from kg.terms.purposes import plain_key
 from recommender.audit.finding import LIKELY, NO_START, SettingFinding, written
+from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
 from recommender.ranking.feasibility.server_fit import server_fit, share_too_high, written_change
 from recommender.ranking.feasibility.training_fit import (
     activations_beyond,
@@ -32,6 +35,7 @@ NO_ROOM = "no-room-to-start"
 _DIVIDED_BY_LAUNCH = frozenset({"transformers"})
 """Trainers that copy the model onto every device unless the launch says otherwise; what of it their user's
 own code trains, it does not say."""
+_ON_HOST = plain_key("--cpu-offload-gb")
 _FILES = (".json", ".yaml", ".yml", ".toml")
 _REFUSED = ("longer requests are refused", "更长的请求被拒绝")
 _STEP_OVERFLOWS = ("by the memory model the step runs out of memory", "按显存模型，训练步会显存不足")
@@ -66,6 +70,7 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
     fit = server_fit(question, current, case.program, tokens=asked, most=case.positions)
     if fit is not None:
         yield _of_fit(case, fit, by_fact)
+    yield from _of_weights_on_host(case, question, by_fact)
     share, key = read.facts.get("memory_share"), by_fact.get("memory_share", "")
     held = question.machine.device.memory_capacity
     if isinstance(share, int | float) and math.isfinite(held) and (fit is None or fit.starts):
@@ -83,6 +88,44 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
                 [_written(case, by_fact, {"memory_share": usual})],
                 source="https://docs.sglang.ai/advanced_features/hyperparameter_tuning.html",
             )  # fmt: skip
+
+
+def _of_weights_on_host(
+    case: AuditCase, question: Question, by_fact: Mapping[str, str]
+) -> Iterator[SettingFinding]:
+    """The finding that weights which do not fit cross the host link in each step, with the time of that.
+
+    Source:
+        vllm, config/cache.py, ``cpu_offload_gb``: GiB of a device's weights, read in each forward pass.
+    """
+    key, told = next(
+        ((one.key, one.value) for one in case.settings if plain_key(one.key) == _ON_HOST), ("", "")
+    )
+    gib, device = read_value(told, "float"), question.machine.device
+    if not isinstance(gib, int | float) or gib <= 0:
+        return
+    try:
+        parts = memory_bytes(question.model, "serving", [question.settings], question.machine.count)
+        rate = device.number("measured_host_link_bandwidth_bytes_per_s", "pcie_bandwidth_bytes_per_s")
+    except (InputError, MissingFactError):
+        return
+    weights = float(parts["weights"][0])
+    if weights < USABLE_MEMORY * device.memory_capacity:
+        return  # what fits needs no room: a rule of its own
+    moved = min(gib * 2**30, weights)
+    more = 2 ** math.ceil(math.log2(weights / (USABLE_MEMORY * device.memory_capacity)))
+    tp = int(float(str(question.settings.get("tensor_parallel") or 1))) * more
+    size, least = f"{moved / 1e9:,.1f} GB", f"{moved / rate * 1e3:,.0f} ms"
+    yield _finding(
+        case, key, "weights-over-host-link",
+        (
+            f"{size} of the weights cross the host link in each step: {least} at least",
+            f"每步有 {size} 权重经主机链路传输：至少需 {least}",
+        ),
+        ("as long for a token of one request as of all", "单个请求的一个 token 与全部请求耗时相同"),
+        FindingKind.OFFLOAD, FindingLevel.WARNING, [_written(case, by_fact, {"tp": tp})],
+        source="https://docs.vllm.ai/en/stable/configuration/conserving_memory/",
+    )  # fmt: skip
 
 
 def _of_states(case: AuditCase, question: Question) -> Iterator[SettingFinding]:

@@ -150,3 +150,21 @@ def test_adapters_need_no_host_where_zero_divides_the_weights(
     task += "deepspeed: examples/deepspeed/ds_z3_offload_config.json\n"
     found = checked(shipped, task, hardware, count=4)
     assert ("llamafactory-zero-offload" in found) is is_spare
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "rules"),
+    [
+        ("meta-llama/Llama-3.3-70B-Instruct", "--cpu-offload-gb 80", {"weights-over-host-link"}),
+        ("meta-llama/Llama-3.1-8B-Instruct", "--cpu-offload-gb 80", {"weights-on-host"}),
+        ("meta-llama/Llama-3.1-8B-Instruct", "--cpu-offload-gb 0", set()),
+    ],
+)
+def test_weights_on_the_host_cost_the_time_of_the_link(
+    shipped: Workspace, model: str, words: str, rules: set[str]
+) -> None:
+    found = checked(shipped, f"vllm serve {model} --max-model-len 8192 {words}", "h100-sxm", count=1)
+    assert {*found} == rules
+    if "weights-over-host-link" in rules:  # 80 GiB at 64 GB/s
+        assert "1,342 ms" in found["weights-over-host-link"].says["en"]
+        assert found["weights-over-host-link"].remedy == "--tensor-parallel-size 2"
