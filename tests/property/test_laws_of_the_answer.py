@@ -30,7 +30,7 @@ from recommender.ranking.paste import ENGINES
 from recommender.workspace.workspace import Workspace
 
 SEED = 202648
-FEW, MANY = 24, 2000
+FEW, MANY = 28, 2000
 SHOWN = 12
 BIGGER = (
     ("a100-pcie-40gb", "a100-pcie-80gb"),
@@ -111,7 +111,7 @@ LEAST = {
     "devices": 0.4,
     "weights": 0.2,
     "engine": 0.2,
-    "precision": 0.1,
+    "precision": 0.05,
 }
 
 
