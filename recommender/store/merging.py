@@ -134,7 +134,9 @@ def merge(
         WorkspaceError: It is none, or is damaged, or of another version.
     """
     if other.is_file():  # what workspace backup wrote
-        with tempfile.TemporaryDirectory(dir=here.root.parent, prefix=f".{here.root.name}-merge-") as folder:
+        with tempfile.TemporaryDirectory(
+            dir=here.root.parent, prefix=f".{here.root.name}-merge-", ignore_cleanup_errors=True
+        ) as folder:
             unpack_backup(other, Path(folder) / "other")
             return merge(here, graph, trials, writer, Path(folder) / "other", label=label or other.name)
     there = WorkspaceFiles(other)

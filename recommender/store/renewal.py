@@ -130,7 +130,9 @@ def renew(
             shutil.rmtree(left, ignore_errors=True)
         try:
             scratch = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=root.parent, prefix=f".{root.name}-renew-")
+                tempfile.TemporaryDirectory(
+                    dir=root.parent, prefix=f".{root.name}-renew-", ignore_cleanup_errors=True
+                )
             )
             draft = WorkspaceFiles(Path(scratch) / "workspace")
             make(draft)
@@ -140,12 +142,12 @@ def renew(
             result = _replay(layout, draft, then, cache)
             _carry_files(layout, draft)
             draft.root.chmod(root.stat().st_mode & 0o777)
+            os.sync()  # against loss of power: all of the new one is on the disk before it takes the place
+            lock.finish()
+            aside = put_in_place(draft.root, root)
         except OSError as error:
             reason = error.strerror or "not all files can be copied"
             raise WorkspaceError(f"{root.parent} cannot be written to: {reason}", hint="make room") from None
-        os.sync()  # against loss of power: all of the new one is on the disk before it takes the place
-        lock.finish()
-        aside = put_in_place(draft.root, root)
     if aside is not None:
         shutil.rmtree(aside, ignore_errors=True)
     return result

@@ -76,7 +76,9 @@ def back_up(layout: WorkspaceFiles, target: Path) -> Backup:
     try:
         with ExitStack() as stack:
             place = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".backup-")
+                tempfile.TemporaryDirectory(
+                    dir=target.absolute().parent, prefix=".backup-", ignore_cleanup_errors=True
+                )
             )
             draft = WorkspaceFiles(Path(place) / "workspace")
             batch = _copy_parts(layout, draft)
@@ -115,7 +117,9 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
             if layout.exists():
                 stack.enter_context(WriterLock(layout.lock, command="tunegraph workspace restore"))
             place = stack.enter_context(
-                tempfile.TemporaryDirectory(dir=root.parent, prefix=f".{root.name}-restore-")
+                tempfile.TemporaryDirectory(
+                    dir=root.parent, prefix=f".{root.name}-restore-", ignore_cleanup_errors=True
+                )
             )
             draft = WorkspaceFiles(Path(place) / "workspace")
             note = _unpack(source, draft.root)

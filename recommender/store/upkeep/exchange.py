@@ -30,9 +30,14 @@ def put_in_place(fresh: Path, place: Path) -> Path | None:
         fresh.rename(place)
         return None
     aside = name_aside(place, "before-restore")
-    if _exchange(fresh, place):
-        fresh.rename(aside)
-    else:
+    fresh.rename(aside)  # so the old one comes out under a name that it keeps, and is never where it is swept
+    is_done = False
+    try:
+        is_done = _exchange(aside, place)
+    finally:
+        if not is_done:
+            aside.rename(fresh)
+    if not is_done:
         place.rename(aside)
         try:
             fresh.rename(place)

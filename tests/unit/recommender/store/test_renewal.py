@@ -18,6 +18,7 @@ from kg.nouns.knowledge import HardwareProfile
 from kg.triples.serialisation import all_of
 from kg.triples.snapshots import newest_number
 from recommender.files import WorkspaceFiles
+from recommender.store import renewal
 from recommender.store.base import Base
 from recommender.store.ingestion import Options
 from recommender.store.renewal import RenewalResult, renew
@@ -228,6 +229,20 @@ def test_what_cannot_be_renewed_is_as_it_was(base: Path, mine: Path, tmp_path: P
     with Workspace.editor(mine, cache=tmp_path), pytest.raises(WorkspaceError, match="is being written to"):
         renewed(mine, base, tmp_path)
     assert answers(mine, tmp_path) == before
+
+
+def test_a_disk_that_is_full_at_the_last_step_is_told(
+    base: Path, mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = answers(mine, tmp_path)
+    monkeypatch.setattr(renewal, "put_in_place", refuse)
+    with pytest.raises(WorkspaceError, match="cannot be written to: No space"):
+        renewed(mine, base, tmp_path)
+    assert answers(mine, tmp_path) == before
+    assert not list(mine.parent.glob(".*-renew-*"))
 
 
 @pytest.mark.long

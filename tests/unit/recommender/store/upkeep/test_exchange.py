@@ -72,7 +72,30 @@ def test_the_old_folder_has_another_name_whatever_the_system_can(
     assert name_aside(place, "before-restore") == place.with_name("place.before-restore-2")
     assert [item.name for item in (*place.iterdir(), *aside.iterdir())] == ["new", "old"]
     one_step = code == 0 and CAN_EXCHANGE  # the place is never empty
-    assert renamed == (["fresh"] if one_step else ["place", "fresh"])
+    assert renamed == (["fresh"] if one_step else ["fresh", aside.name, "place", "fresh"])
+
+
+@pytest.mark.skipif(not CAN_EXCHANGE, reason="needs a system that exchanges folders")
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_disk_that_fails_takes_neither_folder(
+    steps: int, fresh: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever step a full disk comes at, the old one is in its place, or aside and never in what is swept."""
+    plain, left = Path.rename, iter(range(steps))
+
+    def rename(self: Path, target: Path) -> Path:
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return plain(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    if steps:
+        assert put_in_place(fresh, place) == place.with_name("place.before-restore-1")
+        assert (tmp_path / "place.before-restore-1" / "old").exists()
+    else:
+        with pytest.raises(OSError, match="No space"):
+            put_in_place(fresh, place)
+    assert (place / ("new" if steps else "old")).exists()
 
 
 def test_any_other_refusal_of_the_system_is_told(
@@ -90,7 +113,7 @@ def test_where_the_second_step_fails_the_old_folder_is_back(
     plain = Path.rename
 
     def rename(self: Path, target: Path) -> Path:
-        if self == fresh:
+        if (self, target) == (fresh, place):
             raise OSError(28, "No space left on device")
         return plain(self, target)
 
