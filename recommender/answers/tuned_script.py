@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.launches.launch import LaunchForm, read_launch, read_launches, stands_in
 from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.launches.variables import visible_devices
-from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited
+from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited, is_setting_file
 from kg.atomic_files import write_text
 from kg.errors import InputError
 from kg.nouns.gain import factor_text
@@ -122,7 +122,10 @@ def tuned_script(
     wanted = {(item.where, item.key): item for item in settings}
     for change in chosen:
         wanted |= {(item.where, item.key): item for item in change.settings}
-    unwritten = [f"{line}: not in the script" for line in field_lines(list(wanted.values()))]
+    launches = read_launches(script, "")[(server or 1) - 1 :] if script else ()
+    is_file = any(is_setting_file(one, script) for one in launches[:1])
+    beyond = [item for item in wanted.values() if not (is_file and item.where is SettingPlace.YAML)]
+    unwritten = [f"{line}: not in the script" for line in field_lines(beyond)]
     unwritten += [f"{change.title}: test it first" for change in plan.changes if _is_layout(change)]
     proof, kept, diff = "", list[str](), ""
     files: dict[str, str] = {}
@@ -147,6 +150,11 @@ def tuned_script(
         keys = {plain_key(item.key) for item in written}
         kept = [key for key in (*removed, *elsewhere) if plain_key(key) not in keys]
         edits = edits_of(written)
+        if is_file:
+            keys_of_file = {
+                f"--{item.key}": value_words(item) or ("true",) for item in written if item not in beyond
+            }
+            edits = replace(edits, flags={**edits.flags, **keys_of_file})
         again = raised or {}
         flags = {key: (value,) for key, value in again.items() if key.startswith("-")} | {**edits.flags}
         variables = {key: value for key, value in again.items() if key not in flags} | {**edits.variables}
@@ -205,10 +213,10 @@ def script_of(text: str, script: str, name: str, new_name: str) -> TunedScript:
 
 
 def _proof(new: EditedScript, name: str) -> str:
-    commands = f"{new.commands} command{'s' * (new.commands != 1)}"
+    commands = f"{new.commands} command{'s' * (new.commands != 1)}, " if new.commands else ""
     changed = f"{new.edits} setting{'s' * (new.edits != 1)} changed"
     parsed = _parsed(new.text, name) if new.form is LaunchForm.SCRIPT else ""
-    return f"read again: {commands}, {changed}, all else as it was{parsed}"
+    return f"read again: {commands}{changed}, all else as it was{parsed}"
 
 
 def _parsed(text: str, name: str) -> str:

@@ -100,6 +100,8 @@ def edited(
     commands = written = 0
     launches = read_launches(plain, "")
     chosen = _chosen(launches, server)
+    if is_setting_file(launches[chosen[0]], plain):
+        return _in_setting_file(plain, edits, ends)
     files = _files(launches, chosen, beside)
     for number in chosen:
         editor = _editor(plain, number)
@@ -134,6 +136,23 @@ def edited(
         edits=written + sum(file.edits for file in files.values()),
         form=LaunchForm.MANIFEST if is_yaml(plain) else launches[0].form,
         files={file.name: (file.renamed(stem), file.text) for file in files.values() if file.edits},
+    )
+
+
+def is_setting_file(launch: Launch, text: str) -> bool:
+    """True if a text is a file of settings, in YAML, that is written into."""
+    return launch.form is LaunchForm.CONFIGURATION and text.lstrip()[:1] not in {"{", "["}
+
+
+def _in_setting_file(text: str, edits: ScriptEdits, ends: str) -> EditedScript:
+    """A file of settings with others."""
+    file = SettingFile(name="", flag="", text=text)
+    tried = [(edit, file.put(edit)) for edit in edits.each()]
+    return EditedScript(
+        text=file.text.replace("\n", ends),
+        unwritten=tuple(f"{edit}: {reason}" for edit, reason in tried if reason),
+        edits=file.edits,
+        form=LaunchForm.CONFIGURATION,
     )
 
 

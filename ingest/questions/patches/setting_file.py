@@ -1,7 +1,7 @@
-"""Edits of a file of settings that a launch names, such as that of ``vllm serve --config``: flat YAML.
+"""Edits of a file of settings that a launch names, or that is one: flat YAML, as of ``vllm serve --config``.
 
-A key's value is changed in its place, or its line taken away. The proof: read again, the file has what it had
-but for the key; so a value that an anchor gives to two keys is not changed for one.
+A key's value is changed in its place, its line taken away, or a line added. The proof: read again, the file
+has what it had but for the key; so a value that an anchor gives to two keys is not changed for one.
 """
 
 import json
@@ -80,6 +80,29 @@ class SettingFile:
         after |= {} if wanted is None else {key: wanted}
         text = self._with(key, wanted)
         if text is None or load_yaml(text.encode()) != after:
+            return ELSEWHERE
+        self.text, self.edits = text, self.edits + 1
+        return ""
+
+    def put(self, edit: SettingEdit) -> str:
+        """Make an edit in a file that is the launch itself, which may lack the key; why not, or no text."""
+        if self.key_of(edit.name):
+            return self.make(edit)
+        if not edit.is_flag:
+            return "it is a variable of the environment"
+        if edit.words is None and edit.fields is None:
+            return "" if edit.name.startswith("-") else ELSEWHERE
+        roots, content = yaml_documents(self.text), self.content
+        pairs = roots[0].pairs or () if len(roots) == 1 else ()
+        styles = {mark for mark in "-_" for key in content if mark in str(key)}
+        name = edit.name.lstrip("-")
+        if len(styles) == 1:  # as the other keys are written
+            name = name.replace("_-".replace(mark := styles.pop(), ""), mark)
+        value = edit.fields if edit.words is None else _value(edit.words)
+        if not pairs or "." in name:
+            return ELSEWHERE
+        text = with_key(self.text, *pairs[-1], name, f" {yaml_text(value, None)}")
+        if text is None or load_yaml(text.encode()) != {**content, name: value}:
             return ELSEWHERE
         self.text, self.edits = text, self.edits + 1
         return ""

@@ -56,6 +56,18 @@ def test_without_a_script_one_is_written() -> None:
     assert made.diff.startswith("--- /dev/null")
 
 
+def test_a_file_of_settings_gets_its_keys() -> None:
+    keys = [
+        replace(flag(key, value), where=SettingPlace.YAML)
+        for key, value in (("cutoff_len", 8), ("bf16", True))
+    ]
+    start = StartConfiguration(framework="llama-factory", settings=tuple(keys))
+    task = "model_name_or_path: a/B-8B\nstage: sft\nfinetuning_type: lora\ncutoff_len: 4  # tokens\n"
+    made = tuned_script(Plan(start=start), task, "task.yaml", "tuned.yaml")
+    assert made.text == task.replace("cutoff_len: 4", "cutoff_len: 8") + "bf16: true\n"
+    assert (made.unwritten, made.proof) == ((), "read again: 2 settings changed, all else as it was")
+
+
 def test_fields_of_files_are_named_as_not_written() -> None:
     field = replace(flag("A.b", 1), where=SettingPlace.JSON, file="config.json")
     plan = replace(PLAN, start=replace(PLAN.start, settings=(field,)), changes=())

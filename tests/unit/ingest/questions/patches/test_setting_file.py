@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited
+from kg.errors import InputError
 
 FILE = """# of the server
 model: a/B
@@ -102,3 +103,59 @@ def test_a_file_of_another_form_is_left(file: str) -> None:
     made = written(edits, file=file)
     assert made.files == {}
     assert made.unwritten == ("without --enforce-eager: it stands in a file that the script names",)
+
+
+TASK = """# the task
+model_name_or_path: a/B-8B  # base
+stage: sft
+finetuning_type: lora
+per_device_train_batch_size: 1
+deepspeed: z3.json
+
+flash_attn: disabled
+"""
+
+
+def test_a_file_of_settings_that_is_the_launch_is_written_in_place() -> None:
+    made = edited(
+        TASK,
+        ScriptEdits(
+            flags={
+                "--per_device_train_batch_size": ("4",),
+                "--disable_gradient_checkpointing": ("true",),
+                "--learning_rate": ("1e-4",),
+            },
+            variables={"OMP_NUM_THREADS": "8"},
+            removed=("--flash_attn", "--not_there"),
+        ),
+    )
+    assert made.text == TASK.replace("size: 1", "size: 4").replace(
+        "flash_attn: disabled\n", "disable_gradient_checkpointing: true\nlearning_rate: 0.0001\n"
+    )
+    assert made.unwritten == ("OMP_NUM_THREADS=8: it is a variable of the environment",)
+    assert made.edits == 4
+
+
+def test_keys_of_a_server_file_are_written_as_its_others_are() -> None:
+    flags = {"--max-num-seqs": ("64",)}
+    fields = {"--speculative-config": {"method": "ngram"}}
+    for others, keys in (("tensor-parallel-size", ["max-num-seqs", "speculative-config"]),
+                         ("tensor_parallel_size", ["max_num_seqs", "speculative_config"])):  # fmt: skip
+        made = edited(f"model: a/B\n{others}: 2\n", ScriptEdits(flags=flags, fields=fields))
+        content = yaml.safe_load(made.text)
+        assert [content.pop(key) for key in keys] == [64, {"method": "ngram"}]
+        assert content == {"model": "a/B", others: 2}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{model: a/B, tensor-parallel-size: 2}\n", "model: &m a/B\nserved-model-name: *m\nmax-model-len: 8\n"],
+)
+def test_what_cannot_be_written_alone_is_said(text: str) -> None:
+    """A mapping in brackets has no line for another key, and an anchor gives its value to two."""
+    if text.startswith("{"):
+        with pytest.raises(InputError, match="read and not written"):
+            edited(text, ScriptEdits(flags={"--max-num-seqs": ("64",)}))
+        return
+    made = edited(text, ScriptEdits(flags={"--model": ("c/D",)}))
+    assert yaml.safe_load(made.text)["served-model-name"] == "a/B"
