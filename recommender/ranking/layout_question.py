@@ -158,6 +158,7 @@ def batches(query: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
             if turns >= 1 and not turns % 1:
                 yield {"micro_batch": micro, "global_batch": micro * replicas * turns}
         return
+    is_whole = query.question.settings.get("global_batch") == 0  # a step is one micro-batch of each copy
     held = query.question.settings.get("recompute")
     ways = (0.0, 2.0) if held is None else (float(CHOICES["recompute"].index(str(held))),)
     shards = (query.shards if replicas > 1 else ()) or ({},)
@@ -166,7 +167,8 @@ def batches(query: LayoutQuestion, replicas: int) -> Iterator[dict[str, float]]:
         (fixed,) if fixed else (*MICRO_BATCHES, *short), ways, shards
     ):
         at_once = micro * replicas
-        turns = max(stated / at_once if stated else 2 ** round(math.log2(target / at_once)), 1)
+        usual = 1 if is_whole else 2 ** round(math.log2(target / at_once))
+        turns = max(stated / at_once if stated else usual, 1)
         if not turns % 1:
             yield {"micro_batch": micro, "global_batch": at_once * turns, "recompute": again, **shard}
 

@@ -139,6 +139,22 @@ def test_kernels_of_another_number_format_are_not_written(
     assert ("DEEPGEMM" in backends) == is_written
 
 
+@pytest.mark.parametrize("accumulated", [0, 16])
+def test_a_script_is_priced_with_the_samples_of_its_own_step(shipped: Workspace, accumulated: int) -> None:
+    """A trainer accumulates nothing unless it is told."""
+    words = (
+        "--model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 --max_seq_length 2048"
+    )
+    more = f" --gradient_accumulation_steps {accumulated}" if accumulated else ""
+    text = f"accelerate launch --num_processes 8 --use_fsdp train.py {words} --bf16{more} --fsdp full_shard\n"
+    asked = {**read_launch(text, "t.sh").question, "hardware": "h100-sxm"}
+    problem, notes = shipped.problem(asked)
+    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    assert answer.plan is not None
+    [said] = [one.value for one in answer.plan.start.expected if one.metric == "throughput"]
+    assert said == pytest.approx(shipped.estimate(asked).steps[0].throughput, rel=1e-6)
+
+
 def test_fields_of_the_options_file_stay_in_it(shipped: Workspace) -> None:
     text = "trtllm-serve meta-llama/Llama-3.1-8B-Instruct --extra_llm_api_options o.yml"
     beside = {"o.yml": "kv_cache_config: {enable_block_reuse: false}\nprint_iter_log: true\n"}.get
