@@ -128,7 +128,8 @@ class Screen:
             if is_flag and "." in written:
                 return SettingPlace.FLAG, flag
             in_file = release.look_up(written, SettingPlace.YAML, suggest=False).setting if release else None
-            return SettingPlace.JSON if in_file is None else SettingPlace.YAML, written
+            is_in_file = in_file is not None and in_file.place is SettingPlace.YAML
+            return SettingPlace.YAML if is_in_file else SettingPlace.JSON, written
         found = release.look_up(written or name, suggest=False) if release is not None else None
         if found is not None and found.setting is not None:
             is_alias = found.setting.place is SettingPlace.ENV and name in found.setting.aliases
