@@ -77,7 +77,7 @@ def priced_findings(
         return tuple(findings)
     priced = (
         item
-        if item.adds or item.kind is FindingKind.REFUSED
+        if item.adds or item.kind in {FindingKind.REFUSED, FindingKind.IGNORED}  # which nothing reads
         else _with_room(item, question, shared)
         if shared is not None and is_of_room(item, case)
         else replace(item, priced=_cost(item, case, question))

@@ -75,6 +75,8 @@ def translate(
         if ADAPTED in told:
             found.setdefault("lora_rank", LORA_RANK)
         _complete_training(found, stated, count)
+        if "offload" in str(told.get("deepspeed", "")):  # as trainers name the files that they bring
+            found.setdefault("offload", "parameters" if found.get("zero_stage") == 3 else "optimizer")
     if phase == "serving" and not stated.facts.get("prefix_cache", 1):
         found["prefix_hit"] = 0.0
     drafting = method_of(str(told.get("method", told.get("speculative_algorithm", ""))))

@@ -115,6 +115,8 @@ def test_a_finding_says_what_the_release_does_without_it() -> None:
         ("torchrun -m torchtitan.train --training.mixed_precision_param float32", "titan-float32"),
         ("torchrun -m torchtitan.train --profiler.enable_profiling", "titan-profile"),
         ("accelerate launch --config_file f.yaml train.py --model_name_or_path a/B", "fsdp-no-prefetch"),
+        ("base_model: a/B\nsequence_len: 8\neager_attention: true\n", "axolotl-eager-attention"),
+        ("base_model: a/B\nsequence_len: 8\nfsdp_config: {fsdp_offload_params: true}\n", "fsdp-offload"),
         ("lmdeploy serve api_server a/B --cache-max-entry-count 0.5", "lmdeploy-cache-share-below-usual"),
     ],
 )

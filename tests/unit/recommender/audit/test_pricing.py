@@ -168,3 +168,10 @@ def test_weights_on_the_host_cost_the_time_of_the_link(
     if "weights-over-host-link" in rules:  # 80 GiB at 64 GB/s
         assert "1,342 ms" in found["weights-over-host-link"].says["en"]
         assert found["weights-over-host-link"].remedy == "--tensor-parallel-size 2"
+
+
+def test_what_nothing_reads_has_no_price(shipped: Workspace) -> None:
+    words = "--model Qwen/Qwen2.5-32B-Instruct --deepspeed zero3_offload --max_length 8192"
+    script = f"NPROC_PER_NODE=8 swift sft {words} --train_type full --per_device_train_batch_size 1"
+    found = checked(shipped, script, "h100-sxm")["removed-setting"]
+    assert (found.setting.key, found.priced) == ("--train_type", None)

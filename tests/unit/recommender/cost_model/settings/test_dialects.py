@@ -156,3 +156,19 @@ def test_a_name_that_programs_share_is_read_as_the_one_that_runs(
     program: str, told: dict[str, Any], fused: int
 ) -> None:
     assert translate(told, "training", program=program).settings["flash_attention"] == fused
+
+
+@pytest.mark.parametrize(
+    ("told", "offload"),
+    [
+        ({"deepspeed": "zero3_offload"}, "parameters"),
+        ({"deepspeed": "examples/deepspeed/ds_z2_offload_config.json"}, "optimizer"),
+        ({"deepspeed": "deepspeed_configs/zero3_bf16_cpuoffload_all.json"}, "parameters"),
+        ({"deepspeed": "zero3"}, None),
+    ],
+)
+def test_files_that_trainers_bring_say_by_name_that_they_offload(
+    told: dict[str, Any], offload: str | None
+) -> None:
+    for program in ("ms-swift", "llama-factory", "axolotl", ""):
+        assert translate(told, "training", program=program, count=8).settings.get("offload") == offload
