@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from fnmatch import fnmatch
@@ -9,12 +10,14 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import data
+from ingest.door.values import parse_value
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.launch_files import staying_files
 from ingest.questions.launches.program import POSITIONAL
 from ingest.questions.launches.script import UNKNOWN, readable
 from kg.nouns.look_up import Standing
-from kg.nouns.situation import RECIPE
+from kg.nouns.situation import RECIPE, STAYS
 from kg.terms.dialects import statement
 from kg.terms.meanings import meaning_of, table
 from kg.terms.setting_registry import registry, softwares
@@ -32,6 +35,10 @@ _SIZED = re.compile(r"\d[bB](?![a-z])")
 """In the name of a configuration that a model's size names, as ``llama3_8b.toml``."""
 _NAMED_CONFIG = re.compile(r"(?:\./)?(\w+)/([\d.]+B|mini|medium)_\w+(?:\.yaml)?")
 """A configuration of torchtune: family, size and method (https://meta-pytorch.org/torchtune/main/tune_cli.html)."""
+_CONFIGURED = "torchtune"
+"""Program whose recipes its own configurations are (``data/recipes``)."""
+_ALONE = "_single_device"
+"""End of the names of its recipes that run on one device."""
 _DIGITS = re.compile(r"(?<=\d)_(?=\d)")
 """Stands in the family of a configuration for the point of its release: ``llama3_1``."""
 _FULL = frozenset({"full", "false", "none", "0", "sft", "pretrain"})
@@ -50,6 +57,7 @@ def read_trainer(
     signs = started.signs
     question: dict[str, object] = {"phase": started.phase, "software": {signs.id: ""}}
     notes = options.unreadable(NOT_TUNED)
+    _add_configuration(signs.id, options)
     if method := signs.methods.get(started.command):
         question["traits"] = {"method": method}
     if release := _last_that_reads(signs, options):
@@ -99,6 +107,19 @@ def read_trainer(
     return LaunchFacts(question=question, notes=tuple(map(readable, notes)))
 
 
+def _add_configuration(program: str, options: LaunchOptions) -> None:
+    """Add what a program's own configuration says where the launch does not; it stays in its file."""
+    if program != _CONFIGURED or "config" not in options.values:
+        return
+    held = json.loads(data.text("settings/compiled/torchtune.json"))
+    said = held.get(str(options.values.get("config", "")).removeprefix("./").removesuffix(".yaml"), {})
+    for name, text in said.items():
+        if name not in options.values and name not in options.unknown:
+            value = parse_value(text)
+            options.values[name] = value if isinstance(value, bool | int | float) else text
+            options.places[name] = STAYS
+
+
 def _last_that_reads(signs: ProgramSigns, options: LaunchOptions) -> str:
     """The last release with the option that tells the file of settings; empty where the newest has it."""
     if signs.id not in softwares():
@@ -127,4 +148,6 @@ def devices_of(
         or next((sized[name] for name in names if name in sized), started.devices(kind))
         for names, kind in ((signs.each, "each"), (signs.nodes, "nodes"))
     )
+    if each is None and any(word.endswith(_ALONE) for word in options.others):
+        return 1
     return None if each is None else each * (nodes or 1)

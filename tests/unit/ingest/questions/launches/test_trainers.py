@@ -178,3 +178,18 @@ def test_a_flag_of_the_user_s_own_trainer_keeps_its_name() -> None:
     assert isinstance(places, dict)
     assert isinstance(current, dict)
     assert (current["use_peft"], places["use_peft"]) == (True, "--use_lora")
+
+
+def test_what_the_own_configuration_of_torchtune_says_holds_unless_told() -> None:
+    text = "tune run --nproc_per_node 8 full_finetune_distributed --config llama3_1/70B_full batch_size=4"
+    question = read_launch(text, "t.sh").question
+    current, places = question["current"], question["places"]
+    assert isinstance(current, dict)
+    assert isinstance(places, dict)
+    assert (current["batch_size"], current["fsdp_cpu_offload"]) == (4, True)
+    assert (places["fsdp_cpu_offload"], places.get("batch_size")) == (STAYS, None)
+    own = read_launch(text.replace("llama3_1", "./mine"), "t.sh").question["current"]
+    assert isinstance(own, dict)
+    assert "fsdp_cpu_offload" not in own
+    alone = "tune run lora_finetune_single_device --config llama3_1/8B_lora_single_device"
+    assert read_launch(alone, "t.sh").question["count"] == 1
