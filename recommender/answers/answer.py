@@ -268,6 +268,9 @@ class Answer:
         ]
         raised = dict(item.instead for item in findings if item.is_rewritten and item.instead)
         raised |= dict(pair for item in moved for pair in item.successors or ())
+        bare = [one for one in findings if one.bare and not (is_assumed and one.bare != one.setting.key)]
+        raised |= {item.bare: "" for item in bare}
+        removed += [item.setting.key for item in bare if item.bare != item.setting.key]
         told = [name for name, fact in self.situation.facts.items() if fact.origin is FactOrigin.TOLD]
         made = tuned_script(
             self.plan,

@@ -103,7 +103,7 @@ def tuned_script(
         removed: Flags and variables that are taken away.
         outdated: Those of them that the release has no more.
         elsewhere: Those of them that stand in a file which the script names.
-        raised: New values of flags and variables whose old ones cannot stay.
+        raised: New values of flags and variables whose old ones cannot stay; empty for a switch without one.
         stated: Names of settings in use that were told beside the script, and win over it.
         server: Number of the launch among several, from 1; None for the first, and for all that are like it.
         beside: Reads the files that the script names.
@@ -147,7 +147,7 @@ def tuned_script(
         ]
         settings = [item for item in settings if item in written]
         chosen = [change for change in chosen if any(item in written for item in change.settings)]
-        keys = {plain_key(item.key) for item in written}
+        keys = {plain_key(item.key) for item in written if not _is_off(item)}
         kept = [key for key in (*removed, *elsewhere) if plain_key(key) not in keys]
         edits = edits_of(written)
         if is_file:
@@ -156,7 +156,10 @@ def tuned_script(
             }
             edits = replace(edits, flags={**edits.flags, **keys_of_file})
         again = raised or {}
-        flags = {key: (value,) for key, value in again.items() if key.startswith("-")} | {**edits.flags}
+        flags: dict[str, tuple[str, ...]] = {
+            key: (value,) if value else () for key, value in again.items() if key.startswith("-")
+        }
+        flags |= edits.flags
         variables = {key: value for key, value in again.items() if key not in flags} | {**edits.variables}
         gone = (*kept, *edits.removed)
         edits = replace(edits, flags=flags, variables=variables, removed=gone, elsewhere=frozenset(elsewhere))
@@ -335,10 +338,15 @@ def written_settings(plan: Plan, change: Change | None = None) -> list[PlanSetti
     ]
 
 
+def _is_off(item: PlanSetting) -> bool:
+    """True if a setting is written by its negation."""
+    return bool(item.negation) and show(item.value).lower() == "false"
+
+
 def edits_of(settings: Iterable[PlanSetting]) -> ScriptEdits:
     """Settings as they are written into a script."""
     listed = list(settings)
-    off = [item for item in listed if item.negation and show(item.value).lower() == "false"]
+    off = [item for item in listed if _is_off(item)]
     negations = {item.negation: () for item in off}
     flags = {
         item.key: value_words(item)

@@ -139,6 +139,11 @@ class SettingFinding:
         return None if found is None else (found[1], found[2])
 
     @property
+    def bare(self) -> str:
+        """The switch to write where a value stands behind one; empty where none does."""
+        return self.remedy if self.setting.has_truth and self.stops and " " not in self.remedy else ""
+
+    @property
     def rewrites(self) -> tuple[tuple[str, str], ...]:
         """Keys and values of the settings to write; none where they are not settings alone."""
         return self._pieces if self.adds else (self.instead,) if self.instead else ()

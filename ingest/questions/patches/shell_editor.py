@@ -110,8 +110,10 @@ class ShellEditor:
         at = next((i for i in reversed(range(len(words))) if _name(words[i]) in names), None)
         if at is None:
             return self._append((flag, *values))
-        if not values:
-            return ""
+        if not values:  # a switch, which a truth of its own may stand behind
+            behind_it = " ".join(words[at : at + 2]).lower()
+            has_truth = re.fullmatch(r"\S+=(true|false)( .*)?|\S+ (true|false)", behind_it)
+            return self._remove(flag) or self._append((flag,)) if has_truth else ""
         if "=" in words[at]:
             value = f"{words[at].partition('=')[0]}={shlex.join(values)}"
             return self._replace(names, 0, 1, (value,), (*words[:at], value, *words[at + 1 :]))

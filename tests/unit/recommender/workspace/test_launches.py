@@ -205,3 +205,15 @@ def test_a_micro_batch_beyond_a_device_is_told_with_the_one_that_fits(
         f"--global-batch-size 64 --micro-batch-size {micro_batch} --seq-length {length}\n"
     )
     assert remedies_of(shipped, text, NO_ROOM) == remedies
+
+
+def test_what_is_written_has_no_truth_behind_a_switch(shipped: Workspace) -> None:
+    image, model = "docker run vllm/vllm-openai:v0.11.0", "--model Qwen/Qwen3-8B --tensor-parallel-size 1"
+    text = f"{image} {model} --enable-chunked-prefill false --enable-prefix-caching true --max-num-seqs 8\n"
+    problem, notes = shipped.problem({**read_launch(text, "s.sh").question, "hardware": "h100-sxm"})
+    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    words = answer.tuned_script(text, "s.sh").text.split()
+    assert not {"true", "false"} & {*words}
+    assert {"--no-enable-chunked-prefill", "--enable-prefix-caching"} <= {*words}
+    audit = shipped.check(" ".join(words).replace("\\ ", ""), {"hardware": "h100-sxm"})
+    assert "value-not-taken" not in {item.rule for item in audit.findings}

@@ -236,3 +236,14 @@ def test_the_commands_of_one_engine_on_several_servers_are_edited_alike() -> Non
     words = [one.command.words for one in read_launches(text, "")]
     assert ["--ep-size" in one for one in words] == [True, True, False]
     assert "--disable-cuda-graph" not in text
+
+
+def test_a_truth_behind_a_switch_goes() -> None:
+    made = edited(
+        "vllm serve m --first true --second=True --third --seed 1\n",
+        ScriptEdits(flags={"--first": (), "--second": (), "--third": ()}),
+    )
+    assert (made.unwritten, made.text.split()) == (
+        (),
+        ["vllm", "serve", "m", "--third", "--seed", "1", "\\", "--first", "\\", "--second"],
+    )
