@@ -105,9 +105,9 @@ def test_every_form_of_a_launch_says_the_same(given: dict[str, Value]) -> None:
     expected = {plain_name(key): value for key, value in given.items()}
     assert current(f"vllm serve a/B {shlex.join(words)}") == expected
     assert current(f"bash -c {shlex.quote(f'vllm serve a/B {shlex.join(words)}')}") == expected
-    container = {"image": "vllm/vllm-openai:latest", "command": ["vllm", "serve"], "args": ["a/B", *words]}
+    escaped = [word.replace("$", "$$") for word in words]  # by both kinds of manifests
+    container = {"image": "vllm/vllm-openai:latest", "command": ["vllm", "serve"], "args": ["a/B", *escaped]}
     assert current(yaml.safe_dump({"kind": "Pod", "spec": {"containers": [container]}})) == expected
-    escaped = [word.replace("$", "$$") for word in words]
     compose = {"services": {"x": {"image": "vllm/vllm-openai", "command": ["--model", "a/B", *escaped]}}}
     assert current(yaml.safe_dump(compose)) == expected
     file = yaml.safe_dump({"model": "a/B", **{key.removeprefix("--"): value for key, value in given.items()}})
