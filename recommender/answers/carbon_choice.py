@@ -178,7 +178,7 @@ def choose_for_carbon(
     notes = [*outlook.notes, _TIERS[tier]]
     if steps:
         notes += [
-            f"{what} follow curves of {one.source.rpartition(': ')[2]}, {one.error_percent:g} % off"
+            f"{what} follow curves of {one.devices}, {one.error_percent:g} % off"
             for what, one in (("lower clocks", shipped_curve("clock")), ("power caps", shipped_curve("cap")))
         ]
     else:

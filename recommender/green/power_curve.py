@@ -111,6 +111,11 @@ class CurvePrior:
     error_percent: float
     source: str
 
+    @property
+    def devices(self) -> str:
+        """Devices that were measured, as its source names them last."""
+        return self.source.rpartition(": ")[2]
+
 
 @cache
 def shipped_curve(kind: str) -> CurvePrior:
@@ -161,7 +166,7 @@ class PowerStep(JsonNoun):
     @property
     def measured_on(self) -> str:
         """Devices of the curves that it follows."""
-        return "A100" if self.cap_w is None else "V100 and P100"
+        return shipped_curve("clock" if self.cap_w is None else "cap").devices
 
 
 def clock_steps(path: Sequence[str]) -> tuple[PowerStep, ...]:

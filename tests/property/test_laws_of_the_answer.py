@@ -111,7 +111,7 @@ LEAST = {
     "devices": 0.4,
     "weights": 0.2,
     "engine": 0.2,
-    "precision": 0.05,
+    "precision": 0.1,
 }
 
 

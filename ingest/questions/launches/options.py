@@ -17,7 +17,9 @@ _OPTION = re.compile(r"--?[A-Za-z]")
 _NEGATIVE = re.compile(r"-?\d")
 _OVERRIDE = re.compile(r"\+{0,2}[A-Za-z_][\w.-]*=")
 """A setting of Hydra, OmegaConf or MaxText: a path and its value in one word."""
-_TRUTH = frozenset({"true", "false", "0", "1", "yes", "no", "on", "off"})
+TRUTHS = frozenset({"true", "false"})
+"""Words of a truth, which no switch takes."""
+_TRUTH = TRUTHS | frozenset({"0", "1", "yes", "no", "on", "off"})
 _PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*")
 
 

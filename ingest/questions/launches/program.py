@@ -68,6 +68,10 @@ class ProgramSigns:
     launcher: str = ""
 
 
+_TOLD, _PARTS = "{}", frozenset({"prefill", "decode"})
+"""A part of a deployment that a value of an option says, and those that there are."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedProgram:
     """A program that a command starts.
@@ -77,6 +81,7 @@ class StartedProgram:
         words: Its options and other words.
         command: The words that are its sign, such as ``swift sft``; empty for a script.
         script: Name of the script or module that is run; empty for a command of its own.
+        role: Part of a deployment that what wraps it is told; empty where it is told none.
         launchers: Options of what starts it, by the launcher, the outermost first.
     """
 
@@ -84,6 +89,7 @@ class StartedProgram:
     words: tuple[str, ...]
     command: str = ""
     script: str = ""
+    role: str = ""
     launchers: Mapping[str, LaunchOptions] = field(default_factory=dict)
 
     @property
@@ -166,6 +172,7 @@ def started_program(
                 signs=signs,
                 words=_behind(words, at + length),
                 command=" ".join((names[at], *words[at + 1 : at + length])),
+                role=_role(words, at + length),
                 launchers=_options_of(launchers, words, at),
             )
         is_module = at > 0 and words[at - 1] in _MODULE
@@ -251,6 +258,8 @@ def _by_image(words: Sequence[str]) -> StartedProgram | None:
         image = word.partition("@")[0].rpartition(":")[0] or word
         for one, signs in _images().get(image.rpartition("/")[2], ()):
             if not word.startswith("-") and f"/{image}".endswith(f"/{one}"):
+                if _runs_another(words, at + 1):
+                    return None
                 return StartedProgram(signs=signs, words=_behind(words, at + 1))
     return None
 
@@ -277,9 +286,15 @@ def _behind(words: Sequence[str], at: int) -> tuple[str, ...]:
     What wraps an engine passes its options on: its own are left out, and the engine's have its names again.
     """
     behind = tuple(words[at + 1 :] if words[at : at + 1] == ("serve",) else words[at:])
-    name = words[at - 1].partition(":")[0] if at else ""
-    row = table("launches")["wrappers"].get(name.rpartition("/")[2])
+    row = _wrapper(words, at)
     return behind if row is None else tuple(_passed_on(behind, row["own"], row.get("named", {})))
+
+
+def _wrapper(words: Sequence[str], at: int) -> Mapping[str, Any] | None:
+    """What is known of the image or module before a place, where that wraps an engine; else None."""
+    name = words[at - 1].partition(":")[0] if at else ""
+    row: Mapping[str, Any] | None = table("launches")["wrappers"].get(name.rpartition("/")[2])
+    return row
 
 
 def _passed_on(words: Sequence[str], own: Collection[str], named: Mapping[str, str]) -> Iterator[str]:
@@ -292,6 +307,21 @@ def _passed_on(words: Sequence[str], own: Collection[str], named: Mapping[str, s
         if not is_own:
             is_named = option.startswith("--") and plain in named
             yield f"--{named[plain]}{equals}{value}" if is_named else word
+
+
+def _role(words: Sequence[str], at: int) -> str:
+    """The part of a deployment that a wrapper is told; empty where it is told none."""
+    roles = (_wrapper(words, at) or {}).get("roles", {})
+    values = parse_options(words[at:]).values
+    told = (str(values[name]) if part == _TOLD else part for name, part in roles.items() if name in values)
+    return next((part for part in told if part in _PARTS), "")
+
+
+def _runs_another(words: Sequence[str], at: int) -> bool:
+    """True if a wrapper is told an engine that is none of the programs'."""
+    others = (_wrapper(words, at) or {}).get("others", {})
+    values = parse_options(words[at:]).values if others else {}
+    return any(values.get(name) in engines for name, engines in others.items())
 
 
 def _launcher(names: Sequence[str], words: Sequence[str], at: int) -> str:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from ingest.questions.launches.configurations import own_name, with_itself
 from ingest.questions.launches.launch import MOST_WORDS, Launch, read_launches
 from ingest.questions.launches.launch_files import Beside, file_contents, with_written
-from ingest.questions.launches.options import parse_options
+from ingest.questions.launches.options import TRUTHS, parse_options
 from ingest.questions.launches.script import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable
 from kg.errors import InputError
@@ -28,7 +28,6 @@ _FLAG = re.compile(r"--?[A-Za-z][\w.-]*")
 _OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 _ANY_OVERRIDE = re.compile(r"\+{0,2}([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 
-_TRUTHS = frozenset({"true", "false"})
 _NAME = re.compile(r"\w[\w.-]*")
 
 _SECTIONS = ("fsdp_config.", "deepspeed_config.")
@@ -140,7 +139,7 @@ def _with_truth(words: Sequence[str]) -> frozenset[tuple[str, str]]:
         *pairwise(words),
         *(tuple(word.split("=", 1)) for word in words if "=" in word),
     ]
-    return frozenset((flag, value) for flag, value in pairs if _is_flag(flag) and value.lower() in _TRUTHS)
+    return frozenset((flag, value) for flag, value in pairs if _is_flag(flag) and value.lower() in TRUTHS)
 
 
 def _is_flag(word: str) -> bool:

@@ -70,8 +70,8 @@ def read_server(
     dtype, is_quantised = options.text("dtype"), "quantization" in options.values
     if dtype and dtype != "auto" and not (is_quantised or read_name(model or "").weights):
         question["precision"] = dtype  # of quantised weights it is what they are widened to
-    role = next((role for key in _ROLE_KEYS if (role := _ROLES.get(str(options.values.get(key))))), "")
-    if role:
+    told = (_ROLES.get(str(options.values.get(key))) for key in _ROLE_KEYS)
+    if role := started.role or next(filter(None, told), ""):
         question["traits"] = {"role": role, "disaggregated": True}
     skipped = {*NOT_TUNED, *signs.file, *signs.model}
     settings = {name: value for name, value in options.values.items() if name not in skipped}

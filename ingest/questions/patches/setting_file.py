@@ -94,10 +94,10 @@ class SettingFile:
             return "" if edit.name.startswith("-") else ELSEWHERE
         roots, content = yaml_documents(self.text), self.content
         pairs = roots[0].pairs or () if len(roots) == 1 else ()
-        styles = {mark for mark in "-_" for key in content if mark in str(key)}
+        has_dashes, has_lines = (any(mark in str(key) for key in content) for mark in "-_")
         name = edit.name.lstrip("-")
-        if len(styles) == 1:  # as the other keys are written
-            name = name.replace("_-".replace(mark := styles.pop(), ""), mark)
+        if has_dashes != has_lines:  # as the other keys are written
+            name = name.replace("_", "-") if has_dashes else name.replace("-", "_")
         value = edit.fields if edit.words is None else _value(edit.words)
         if not pairs or "." in name:
             return ELSEWHERE

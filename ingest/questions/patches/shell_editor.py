@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ingest.questions.launches.options import TRUTHS
 from ingest.questions.launches.script import UNKNOWN, Script, ShellCommand
 from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import CONTAINERS
@@ -110,10 +111,10 @@ class ShellEditor:
         at = next((i for i in reversed(range(len(words))) if _name(words[i]) in names), None)
         if at is None:
             return self._append((flag, *values))
-        if not values:  # a switch, which a truth of its own may stand behind
-            behind_it = " ".join(words[at : at + 2]).lower()
-            has_truth = re.fullmatch(r"\S+=(true|false)( .*)?|\S+ (true|false)", behind_it)
-            return self._remove(flag) or self._append((flag,)) if has_truth else ""
+        if not values:  # a switch: a truth behind it goes
+            _, equals, value = words[at].partition("=")
+            truth = value if equals else "".join(words[at + 1 : at + 2])
+            return self._remove(flag) or self._append((flag,)) if truth.lower() in TRUTHS else ""
         if "=" in words[at]:
             value = f"{words[at].partition('=')[0]}={shlex.join(values)}"
             return self._replace(names, 0, 1, (value,), (*words[:at], value, *words[at + 1 :]))

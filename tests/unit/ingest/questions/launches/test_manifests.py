@@ -102,11 +102,27 @@ spec:
 """
 
 
-@pytest.mark.parametrize("text", [INFERENCE_SERVICE, GRAPH])
-def test_what_wraps_an_engine_passes_its_options_on(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "traits"),
+    [
+        (INFERENCE_SERVICE, None),
+        (GRAPH, {"role": "prefill", "disaggregated": True}),
+        (
+            GRAPH.replace("--is-prefill-worker", "--disaggregation-mode, decode"),
+            {"role": "decode", "disaggregated": True},
+        ),
+        (GRAPH.replace("--is-prefill-worker", "--disaggregation-mode, agg"), None),
+    ],
+)
+def test_what_wraps_an_engine_passes_its_options_on(text: str, traits: dict[str, object] | None) -> None:
     read = read_launch(text, "x.yaml").question
     assert (read["model"], read["current"]) == ("a/B", {"tensor_parallel_size": 2, "max_num_seqs": 64})
-    assert read["software"] == {"vllm": ""}
+    assert (read["software"], read.get("traits")) == ({"vllm": ""}, traits)
+
+
+def test_a_wrapper_that_is_told_another_engine_starts_none_of_these() -> None:
+    text = INFERENCE_SERVICE.replace("--backend, vllm", "--backend=huggingface")
+    assert read_launches(text, "x.yaml") == ()
 
 
 def test_a_script_in_a_block_is_read_as_a_shell_would() -> None:
