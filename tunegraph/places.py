@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from tunegraph.user_file import UserSettings, find_user_settings, home_folder
+from tunegraph.user_file import UserSettings, absolute, find_user_settings, home_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,8 +47,8 @@ class Places:
             data = home / "Library" / "Application Support" / "tunegraph"
             cache = home / "Library" / "Caches" / "tunegraph"
         else:
-            data = Path(environment.get("XDG_DATA_HOME") or home / ".local" / "share") / "tunegraph"
-            cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache") / "tunegraph"
+            data = (absolute(environment.get("XDG_DATA_HOME")) or home / ".local" / "share") / "tunegraph"
+            cache = (absolute(environment.get("XDG_CACHE_HOME")) or home / ".cache") / "tunegraph"
         named = environment.get("TUNEGRAPH_WORKSPACE")
         return cls(
             workspace or (Path(named) if named else user.workspace_path or data / "workspace"),

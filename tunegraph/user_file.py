@@ -1,7 +1,9 @@
 """The user's file ``tunegraph.toml``: the workspace, the language, and what questions are usually about."""
 
+import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -59,21 +61,34 @@ def find_user_settings(folder: Path, environment: Mapping[str, str]) -> UserSett
     Raises:
         InputError: The file is broken.
     """
-    configured = (
-        Path(environment.get("XDG_CONFIG_HOME") or home_folder(environment) / ".config") / "tunegraph"
-    )
+    home = home_folder(environment)
+    configured = (absolute(environment.get("XDG_CONFIG_HOME")) or home / ".config") / "tunegraph"
     for place in (folder, *folder.parents, configured):
         if (path := place / FILE).is_file():
             return read_user_settings(path)
     return UserSettings()
 
 
+def absolute(name: str | None) -> Path | None:
+    """A folder that a variable names; None where it names none, or one beside wherever the user is.
+
+    Source:
+        XDG Base Directory Specification: relative paths are invalid, and are ignored.
+    """
+    return Path(name) if name and Path(name).is_absolute() else None
+
+
 def home_folder(environment: Mapping[str, str]) -> Path:
     """The user's home; the root folder where the system knows none, and nothing can be written."""
-    try:
-        return Path(environment.get("HOME") or Path.home())
-    except RuntimeError:
-        return Path("/")
+    if (told := absolute(environment.get("HOME"))) is not None:
+        return told
+    with suppress(ImportError, KeyError):  # as the system has it: Path.home() reads HOME again
+        import pwd
+
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    with suppress(RuntimeError):
+        return absolute(str(Path.home())) or Path("/")
+    return Path("/")
 
 
 def read_user_settings(path: Path) -> UserSettings:

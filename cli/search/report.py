@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cli import output
 from cli.output import say
-from cli.text.language import keep
+from cli.text.language import keep, localised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,7 +105,9 @@ def _symptoms(course: CourseReport) -> None:
     """Print symptoms of the search, with cause and remedy; nothing where it is healthy."""
     checkup = course.checkup
     for item in checkup.symptoms:
-        say(f"{item.name.capitalize()}: {item.cause}.\n  {item.remedy}.")
+        name, cause, remedy = map(localised, (item.name, item.cause, item.remedy))
+        output.as_it_stands(f"{name.capitalize()}: {cause}.")
+        output.as_it_stands(f"  {remedy}.")
     if checkup.symptoms:
         say()
     for text in checkup.undetermined:

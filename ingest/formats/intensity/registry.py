@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ingest.files.content import Content
 from ingest.files.sniffing import read_head
 from ingest.formats.intensity import electricity_maps, plain_csv, services
-from kg.errors import CaseFormatError, InputError
+from kg.errors import CaseFormatError, Fault, InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ingest.files.sniffing import Head
     from ingest.formats.intensity.table import IntensityTable, SeriesFormat
 
+_NO_ROWS = "no row has a time and a carbon intensity"
 INTENSITY_FORMATS: tuple[SeriesFormat, ...] = (
     electricity_maps.FORMAT,
     plain_csv.FORMAT,
@@ -48,5 +49,5 @@ def read_intensity(path: Path) -> IntensityTable:
     except OSError as fault:
         raise InputError(f"{path}: {(fault.strerror or str(fault)).lower()}") from fault
     if not table.times_s and not table.issued:
-        raise CaseFormatError(str(path), table.faults)
+        raise CaseFormatError(str(path), table.faults or [Fault(place="", reason=_NO_ROWS)])
     return table

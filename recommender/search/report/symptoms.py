@@ -187,7 +187,7 @@ def _unconverged(history: History) -> SearchSymptom | None:
     if noise is not None and noise > NEAR:
         return SearchSymptom(
             name=NOT_CONVERGING,
-            cause=f"one measurement varies by {math.expm1(noise):.0%}, more than what is to be told apart",
+            cause=f"one measurement varies by {100 * noise:.1f} %, more than what is to be told apart",
             remedy="repeat each measurement (repeats, warmup), fix clocks, and measure finalists again",
             evaluations=tuple(later),
         )

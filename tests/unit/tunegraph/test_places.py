@@ -23,6 +23,13 @@ def test_a_stated_workspace_wins_over_the_environment_and_that_over_the_users_ow
     assert Places.resolve(tmp_path / "stated", named).workspace == tmp_path / "stated"
 
 
+@pytest.mark.parametrize("name", ["HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"])
+def test_no_workspace_lies_beside_wherever_the_user_is(name: str, tmp_path: Path) -> None:
+    found = Places.resolve(None, {"HOME": str(tmp_path), name: "relative"})
+    assert found.workspace.is_absolute()
+    assert found.cache.is_absolute()
+
+
 def test_open_takes_the_workspace_of_the_command_line(
     shipped: Workspace, shipped_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

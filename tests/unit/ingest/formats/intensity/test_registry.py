@@ -129,6 +129,12 @@ def test_what_is_none_is_refused_in_words(tmp_path: Path, text: str) -> None:
         read_intensity(written(tmp_path, text))
 
 
+def test_a_heading_without_rows_is_told(tmp_path: Path) -> None:
+    heading = "Datetime (UTC),Country,Zone name,Zone id,Carbon intensity gCO₂eq/kWh (direct)\n"
+    with pytest.raises(InputError, match="no row has a time and a carbon intensity"):
+        read_intensity(written(tmp_path, heading))
+
+
 def test_units_and_times() -> None:
     assert unit_factor("gCO2eq/kWh") == 1
     assert unit_factor("lbs_co2_per_mwh") == pytest.approx(0.45359237)
