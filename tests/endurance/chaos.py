@@ -8,6 +8,8 @@ After each, readers, the next writer and doctor say what they see; ``crowd`` has
 
     python -m tests.endurance.chaos [--kills 1000] [--flips 500] [--prefixes 200] [--quick] [--seed 1]
 
+The failing writes need Linux and a C compiler (cc).
+
 Prints a line for whatever is wrong; the last line is JSON: silent (damage that nobody tells, and workspaces that
 are neither as before nor as after), rows_lost, tracebacks, share_told (of damage outside free space), and the
 counts of each part.
@@ -86,9 +88,8 @@ def measure(place: Path, amounts: dict[str, float], seed: int) -> dict[str, obje
     timed("clocks", clocks := clock_jumps(place, say))
     damages = (flips, prefixes, older)
     conditions = [item for item in (tight, full, still, clocks) if item is not None]
-    stopped = [kills] if writes is None else [kills, writes]
-    tracebacks = [x.tracebacks for x in damages] + [x.tracebacks for x in conditions]
-    tracebacks += [] if writes is None else [writes.tracebacks]
+    stopped = (kills, writes)
+    tracebacks = [x.tracebacks for x in damages] + [x.tracebacks for x in conditions] + [writes.tracebacks]
     return {
         "silent": sum(x.torn + x.unlike for x in stopped)
         + sum(x.silent for x in damages)

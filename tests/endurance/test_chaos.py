@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -48,12 +49,12 @@ def test_flips_are_told_or_harmless(place: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the failing disk is a library for Linux")
+@pytest.mark.usefixtures("compiler")
 def test_each_write_may_fail(place: Path) -> None:
     """Full and read-only disks: a line of words, nothing lost or torn, and the next one ends where it would have."""
     said: list[str] = []
     figures = failing_writes(place, 44, random.Random(3), said.append)
-    if figures is None:
-        pytest.skip("needs Linux and a C compiler")
     wrong = (figures.torn, figures.broken, figures.rows_lost, figures.unlike, figures.tracebacks)
     assert wrong == (0, 0, 0, 0, 0), said
     assert min(figures.writes.values()) > 2
@@ -76,6 +77,8 @@ def test_a_torn_workspace_is_counted(place: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the failing disk is a library for Linux")
+@pytest.mark.usefixtures("compiler")
 def test_the_quick_form_finds_nothing_silent() -> None:
     with tempfile.TemporaryDirectory() as name:  # pytest closes its own folders to other users
         folder = Path(name)

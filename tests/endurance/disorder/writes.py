@@ -8,7 +8,6 @@ import ctypes
 import errno
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,7 +43,7 @@ class WriteFigures(KillFigures):
 
 def failing_writes(
     place: Path, number: int, rng: Random, say: Callable[[str], None], acts: tuple[str, ...] = ACTS
-) -> WriteFigures | None:
+) -> WriteFigures:
     """Let the disk fail at writes of commands in turn, spread over each command's own.
 
     Args:
@@ -53,12 +52,8 @@ def failing_writes(
         rng: Chooses the writes.
         say: Gets a line for whatever is wrong.
         acts: Commands.
-
-    Returns:
-        The figures; None where the library cannot be built.
     """
-    if not (library := build_library(place)):
-        return None
+    library = build_library(place)
     words = [sys.executable, "-m", __name__, str(place), str(number), str(rng.randrange(10**6)), *acts]
     environment = {**os.environ, "LD_PRELOAD": str(library)}  # for the children of a process of its own
     done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -68,10 +63,8 @@ def failing_writes(
     return WriteFigures(**json.loads(last))
 
 
-def build_library(place: Path) -> Path | None:
-    """The library in a folder; None where there is no compiler, or no loader that takes it."""
-    if not sys.platform.startswith("linux") or shutil.which("cc") is None:
-        return None
+def build_library(place: Path) -> Path:
+    """The library in a folder: for Linux, by the C compiler."""
     built = place / "full_disk.so"
     building = ["cc", "-shared", "-fPIC", "-O1", "-o", str(built), str(SOURCE), "-ldl"]
     subprocess.run(building, check=True)
