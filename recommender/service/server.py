@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakKeyDictionary
 
 import h11
 import uvicorn
@@ -15,6 +16,8 @@ from recommender.service.app import TuningService, make_app
 if TYPE_CHECKING:
     import asyncio
     from pathlib import Path
+
+    from uvicorn.server import ServerState
 
     from recommender.service.access import Access
 
@@ -37,13 +40,14 @@ class BoundedProtocol(H11Protocol):
     there, body included, and whole requests are bounded in the application.
     """
 
-    _quiet: ClassVar[dict[H11Protocol, str]] = {}
-    """Address of each connection without a whole request, the oldest first."""
+    _waiting: ClassVar[WeakKeyDictionary[ServerState, dict[H11Protocol, str]]] = WeakKeyDictionary()
+    """By server, the address of each connection without a whole request, the oldest first."""
     _header_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer of the connection."""
         super().connection_made(transport)
+        self._quiet = self._waiting.setdefault(self.server_state, {})
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -75,10 +79,12 @@ class BoundedProtocol(H11Protocol):
     def _wait(self) -> None:
         address = self.client[0] if self.client else ""
         self._quiet[self] = address
-        oldest = [item for item, other in self._quiet.items() if other == address]
-        if len(oldest) > MOST_QUIET_OF_ADDRESS or len(oldest := [*self._quiet]) > MOST_QUIET:
-            self._quiet.pop(oldest[0])
-            oldest[0].transport.close()
+        for connection in (
+            *[item for item, other in self._quiet.items() if other == address][:-MOST_QUIET_OF_ADDRESS],
+            *[*self._quiet][:-MOST_QUIET],
+        ):
+            if self._quiet.pop(connection, None) is not None:
+                connection.transport.close()
         if self.cycle is None:  # uvicorn's own timer runs between two requests
             self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
