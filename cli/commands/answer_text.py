@@ -165,8 +165,7 @@ def _show_lines(answer: Answer, start: StartConfiguration) -> None:
         elif start.paste_lines:
             say("In the launch of your own script:")
         elif start.framework:
-            known = f"No command of {start.framework} for it is known here"
-            say(f"{known}: what follows is for a script of your own")
+            say(f"No command of {start.framework} for it is known here")
     held = {_last(name): value for name, value in (answer.problem.current or {}).items()}
     mended = " ".join(one.remedy for one in answer.findings if one.stops)
     own = (one for one in start.settings if one.file and f"{one.key}=" not in mended)

@@ -182,6 +182,10 @@ def _nearest(one: SizeRelation, whole: int, product: int, sizes: Mapping[str, in
         )
     size = sizes[one.blamed]
     beside = product // size
-    devices = sizes.get("devices", 0) if one.blamed in _DEGREES else 0
+    of_devices = one.blamed in _DEGREES or any(
+        other.blamed == one.blamed and other.whole == "devices" and other.programs & one.programs
+        for other in relations()
+    )
+    devices = sizes.get("devices", 0) if of_devices else 0
     goes = [less for less in range(size, 0, -1) if whole % (beside * less) == 0] or [1]
     return next((less for less in goes if devices % less == 0), goes[0])

@@ -56,6 +56,11 @@ def assumed_sequence(tokens: float) -> StatedFact:
     return _assumed("shape.seq_len", int(tokens), f"sequences of {tokens:,.0f} tokens", "--shape seq_len=N")
 
 
+def assumed_whole_step() -> StatedFact:
+    """Steps of a trainer that has room for no gradients beside those of a micro-batch."""
+    return _assumed("current.global_batch", 0, "no gradients are accumulated", "--trait global_batch=N")
+
+
 def assumed_adapters(rank: int) -> StatedFact:
     """The adapters that a trainer trains unless it is told to train all."""
     words = f"adapters of rank {rank} (LoRA), as the program does unless told"

@@ -133,6 +133,19 @@ def test_training_scripts_are_priced_as_they_are_told_and_say_whether_they_fit(
     assert "it does not fit, but" in run("recommend", *asked, "--count", 8).err
 
 
+def test_where_accumulated_gradients_have_no_room_a_trainer_starts_without_them(run: Any) -> None:
+    """As it does until it is told to accumulate; a step that is told to is refused, and so are its gradients."""
+    machine = ("--hardware", "8xa100-sxm4-40gb", "--software", "transformers=")
+    asked = ("--model", "qwen2.5-14b", "--phase", "training", *machine)
+    begun = run("recommend", *asked)
+    assert (begun.code, "no gradients are accumulated" in begun.out) == (0, True)
+    assert "does not fit" not in f"{begun.out}{begun.err}"
+    [one] = run("estimate", *asked, "--json").json["estimates"]
+    assert (one["settings"]["global_batch"], one["fits"]) == (8, True)
+    told = run("recommend", *asked, "--trait", "global_batch=1024")
+    assert (told.code, "It does not fit on 8" in told.out) == (4, True)
+
+
 def test_the_size_of_a_training_is_that_of_the_layout_a_plan_begins_with(run: Any) -> None:
     asked = ("--model", "qwen2.5-7b", "--phase", "training", "--hardware", "910B1", "--count", "8")
     start = run("recommend", *asked, "--json").json["start"]

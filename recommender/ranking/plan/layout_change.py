@@ -28,6 +28,7 @@ from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.lengths import shared_context
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
+from recommender.ranking.starts.rollout import ROLLED
 
 SURE = 0.9
 """Chance to fit from which a larger micro-batch is proposed: as intervals are told; a choice."""
@@ -153,8 +154,8 @@ def _filling(problem: Problem, starts: Starts, version: str) -> Iterator[Change]
     As many less are accumulated where the launch says how many are; else a step takes more samples.
     """
     question, program = starts.question, starts.situation.framework
-    if question is None or question.phase != "training":
-        return
+    if question is None or question.phase != "training" or program.id in ROLLED:
+        return  # a rollout is cut into mini-batches, whose samples a micro-batch does not change
     if starts.price is None or replicated_by(question.engine, question.settings) is None:
         return
     size = int(float(str(question.settings.get("micro_batch") or 1)))

@@ -319,7 +319,8 @@ class StartFinder:
         count = asked.question.machine.count
         # where nothing fits, wishes go in the order of what they cost the user: agreed settings, then devices
         # that the model does not divide over, then the number format; more devices only if none are stated
-        asked, options = with_room(asked, draft.droppable)
+        asked, options, assumed = with_room(asked, draft.droppable)
+        draft.assumed += assumed
         if not options and not any(asked.domain.layouts()):
             if why := asked.domain.why_none():
                 raise InputError(f"current: {why}")

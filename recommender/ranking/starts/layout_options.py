@@ -16,12 +16,14 @@ from kg.errors import MissingFactError
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.metrics import priced_as
+from recommender.cost_model.assumed import assumed_whole_step
 from recommender.cost_model.layout_domain import (
     fewer_devices,
     fullest,
     more_devices,
 )
 from recommender.cost_model.priced_step import PricedStep, price
+from recommender.cost_model.settings.engine_defaults import replicated_by
 from recommender.cost_model.settings.plans import CHOICES, PHASES, LayoutError
 from recommender.cost_model.workloads.memory_fit import least_bytes, memory_bytes
 from recommender.cost_model.workloads.serving_flow import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kg.nouns.entities import Limit, Problem
+    from kg.nouns.situation import StatedFact
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.question import Question
 
@@ -227,13 +230,23 @@ def narrower_fit(query: LayoutQuestion) -> tuple[str, PricedStep] | None:
     return None
 
 
-def with_room(query: LayoutQuestion, held: Collection[str]) -> tuple[LayoutQuestion, list[PricedStep]]:
-    """The layouts that fit; where none does, those of the same question without the settings it holds."""
-    if (options := layout_options(query)) or not held:
-        return query, options
-    kept = {name: value for name, value in query.question.settings.items() if name not in held}
-    free = replace(query, question=replace(query.question, settings=kept))
-    return free, layout_options(free)
+def with_room(
+    query: LayoutQuestion, held: Collection[str]
+) -> tuple[LayoutQuestion, list[PricedStep], list[StatedFact]]:
+    """The layouts that fit; where none does, those of the same question without the settings it holds.
+
+    With them what is assumed for it: a trainer that replicates the model then accumulates no gradients, as it
+    does until it is told to.
+    """
+    question, options = query.question, layout_options(query)
+    is_told = "global_batch" in question.settings or replicated_by(question.engine, question.settings) is None
+    whole = {} if question.phase != "training" or is_told else {"global_batch": 0}
+    if options or not (held or whole):
+        return query, options, []
+    kept = {name: value for name, value in question.settings.items() if name not in held}
+    free = replace(query, question=replace(question, settings=kept | whole))
+    options = layout_options(free)
+    return free, options, [assumed_whole_step()] if whole and options else []
 
 
 def _best(query: LayoutQuestion, option: PricedStep) -> tuple[float, ...]:

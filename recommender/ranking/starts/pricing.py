@@ -230,10 +230,11 @@ def _hold(draft: StartDraft, settings: dict[str, object]) -> None:
     elif (rank := own.get("lora_rank")) and "lora_rank" not in settings:
         settings["lora_rank"] = rank
         draft.assumed.append(assumed_adapters(int(rank)))
-    if own is not None and "micro_batch" in settings and draft.situation.problem.situation.has_script:
-        settings.setdefault("global_batch", 0)  # none is accumulated where a launch does not say so
-    both = sum(draft.situation.number(name) or 0.0 for name in ("input_len", "output_len"))
     rolls = draft.situation.framework.id in ROLLED
+    is_told = "micro_batch" in settings and draft.situation.problem.situation.has_script
+    if own is not None and is_told and not rolls:  # a mini-batch of rollouts is accumulated
+        settings.setdefault("global_batch", 0)  # none is where a launch does not say so
+    both = sum(draft.situation.number(name) or 0.0 for name in ("input_len", "output_len"))
     if rolls or draft.situation.problem.workload.traits.get("rewards") is True:
         draft.notes.append(ONLY_THE_UPDATE)
     if rolls:

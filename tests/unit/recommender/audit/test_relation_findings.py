@@ -109,6 +109,16 @@ def test_the_samples_of_deepspeed_are_those_of_its_steps(size: object, expected:
     assert remedies.get("batch-not-divisible") == (f"train_batch_size={expected}" if expected else None)
 
 
+@pytest.mark.parametrize(("devices", "size"), [(8, 4), (7, 7), (6, 2)])
+def test_an_engine_of_rollouts_divides_heads_and_devices_at_once(devices: int, size: int) -> None:
+    """verl refuses one size for two reasons, so what is written in its place suits both."""
+    key = "actor_rollout_ref.rollout.tensor_model_parallel_size"
+    script = f"python3 -m verl.trainer.main_ppo {key}=16"
+    remedies = found(script, "verl", phase="training", heads=28, devices=devices)
+    assert remedies == {"heads-not-divisible": f"{key}={size}"}
+    assert not found(script.replace("=16", f"={size}"), "verl", phase="training", heads=28, devices=devices)
+
+
 @pytest.mark.parametrize("parts", range(2, 13))
 def test_the_remedy_of_a_division_divides(parts: int) -> None:
     """What is written in its place is a size with which the finding is gone."""

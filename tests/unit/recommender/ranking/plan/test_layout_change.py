@@ -94,6 +94,17 @@ def test_a_trainer_fills_the_memory_and_keeps_the_samples_of_a_step(
     assert found is None or found.provided == provided
 
 
+def test_a_mini_batch_of_rollouts_has_its_samples_whatever_the_micro_batch(shipped: Workspace) -> None:
+    """No step "may take more samples": verl accumulates as many micro-batches as a mini-batch has."""
+    name = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
+    question = {
+        "model": "qwen2.5-7b", "phase": "training", "hardware": "h100-sxm", "count": 8,
+        "software": {"verl": ""}, "shape": {"seq_len": 1536}, "current": {name: 1},
+    }  # fmt: skip
+    changes = plan_of(shipped, question, 50).plan.changes
+    assert not [one for one in changes if "samples" in one.provided]
+
+
 def plan_of(shipped: Workspace, told: dict[str, Any], k: int) -> Planned:
     problem, _ = shipped.problem(told)
     recommender, model = shipped.snapshot.recommender, shipped.ask.model_facts(problem)
