@@ -16,6 +16,14 @@ _RATE = re.compile(
     r"(tokens?|tok|toks|samples?|seqs?|sequences|images?|imgs?|requests?|reqs?|steps?|it|iters?|frames?|queries)"
     r"(?:_per_|/|_?p|(?<=tok)_|(?<=toks)_|(?<=tokens)_|(?<=samples)_)(?:seconds?|secs?|s)(?![a-z])(?:(?:_per_|/)(gpu|npu|device|card|chip|accelerator))?"
 )
+_PER_REQUEST = re.compile(r"(?:_per_|/)_*(?:users?|requests?|reqs?|streams?)")
+_OF_ONE_PHASE = {
+    **dict.fromkeys(("prefill", "prompt", "input"), "prefill_throughput"),
+    **dict.fromkeys(("decode", "decoding"), "decode_throughput"),
+}
+"""Metrics of rates by the words before them; the rest counts what comes out."""
+_SHORT_RATES = {"tps": "tokens/s", "qps": "requests/s", "rps": "requests/s"}
+_TIME_OF_STEP = re.compile(r"(s|secs?|seconds?|ms)(?:/|_per_)(?:it|iters?|iterations?|steps?)")
 _PER_DEVICE = re.compile(r"\b(device|gpu|npu|card|chip|accelerator)/")
 _PATH = re.compile(r"[/.]")
 _PLAIN = {"mean", "avg", "average", "median", "p50", "output"}
@@ -44,9 +52,20 @@ def quantity(name: str) -> Quantity | None:
         stem, given = f"{stem} {given}", ""
     lowered = re.sub(r"[\s\-]+", "_", stem.strip().lower().replace(" / ", "/"))
     if (rate := _RATE.search(lowered)) is not None:
+        if _PER_REQUEST.match(lowered, rate.end()):  # its speed is no throughput
+            return None
         device = rate[2] or (_PER_DEVICE.search(lowered) or ("",))[0].rstrip("/")
-        return Quantity(metric="throughput", unit=f"{rate[1]}/s" + (f"/{device}" if device else ""))
+        before = re.split(r"[_./]+", lowered[: rate.start()])
+        metric = next((_OF_ONE_PHASE[word] for word in before if word in _OF_ONE_PHASE), "throughput")
+        return Quantity(metric=metric, unit=f"{rate[1]}/s" + (f"/{device}" if device else ""))
+    if step := _TIME_OF_STEP.fullmatch((bracketed[2] if bracketed else name).strip().lower()):
+        return Quantity(metric="step_time", unit=step[1])
     words = [word for word in re.split(r"[_./]+", lowered) if word]
+    if words and words[-1] in _SHORT_RATES:
+        metric = next((_OF_ONE_PHASE[word] for word in words if word in _OF_ONE_PHASE), "throughput")
+        return Quantity(metric=metric, unit=_SHORT_RATES[words[-1]])
+    if _is_unit(stem.strip()) and unit(stem.strip()).symbol.startswith("FLOP/s"):
+        return Quantity(metric="compute_rate", unit=stem.strip())
     originals = [word for word in re.split(r"[_./\s\-]+", stem.strip()) if word]
     plain = [word for word in words if word not in _PLAIN]
     found = _metric("_".join(words)) or _metric("_".join(plain)) or _metric(_PATH.split(lowered)[-1])

@@ -19,6 +19,10 @@ SOFTWARE = "software."
 """Prefix of a fact that names the release of a software."""
 
 
+LOAD = frozenset({"input_len", "output_len", "seq_len", "concurrency"})
+"""What is asked about, whatever is set: a decision is made for it."""
+
+
 def sizes_of_shape(shape: Mapping[str, Value]) -> dict[str, float]:
     """Lengths, batch and concurrency that a shape states, by fact; its batch may be the global one."""
     stated = statement(shape).facts

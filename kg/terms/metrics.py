@@ -46,7 +46,8 @@ METRICS: dict[str, Metric] = dict(
             Better.LOWER,
         ),
         *_named(
-            "throughput prefill_throughput decode_throughput bandwidth compute_rate energy_efficiency",
+            "throughput total_throughput prefill_throughput decode_throughput bandwidth compute_rate "
+            "energy_efficiency",
             Dimension.RATE,
             Better.HIGHER,
         ),

@@ -100,6 +100,11 @@ def _table() -> dict[str, Unit]:
 
 _UNITS = _table()
 
+_LOWERED = {
+    name.lower(): unit for name, unit in _UNITS.items() if name not in {"mW", "mJ"} and unit.symbol != "B/s"
+}
+"""Units in small letters, as columns have them; but milli, which capitals make mega, and what may be bits."""
+
 _COUNTED = {
     alias: name
     for name, aliases in {
@@ -142,6 +147,8 @@ def unit(text: str) -> Unit:
     """
     text = text.strip()
     listed = _UNITS.get(text) or _UNITS.get(text.lower())
+    if listed is None and (text.islower() or text.isupper()):  # Gb and Mib are not GB and MiB
+        listed = _LOWERED.get(text.lower())
     if listed is not None:
         return listed
     counted, *per = text.lower().split("/")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError, InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import WorkloadKind
+from kg.terms.circumstances import LOAD
 from recommender.answers.explanation.explanation import explain
 from recommender.answers.explanation.neighbours import describe
 from recommender.store import answered_questions
@@ -219,10 +220,20 @@ class AskDesk(Desk):
         """
         from recommender.answers.estimate import estimate_problem
         from recommender.cost_model.question import check_phase
+        from recommender.cost_model.settings.plans import canonical_name
 
         if phase:
             check_phase(phase)
-        problem, notes = self.questions.problem({**raw, **({"phase": phase} if phase else {})})
+        raw = {**raw, **({"phase": phase} if phase else {})}
+        load = {
+            own: value for name, value in (settings or {}).items() if (own := canonical_name(name)) in LOAD
+        }
+        if isinstance(shape := raw.get("shape") or {}, dict):  # what is decided is decided for it
+            raw["shape"] = {**shape, **load}
+            settings = {
+                name: value for name, value in (settings or {}).items() if canonical_name(name) not in load
+            }
+        problem, notes = self.questions.problem(raw)
         try:
             starts = self.decision(problem)
         except NoEvidenceError:

@@ -146,6 +146,25 @@ def test_where_accumulated_gradients_have_no_room_a_trainer_starts_without_them(
     assert (told.code, "It does not fit on 8" in told.out) == (4, True)
 
 
+def test_a_load_is_one_whether_it_is_set_or_asked_about(run: Any) -> None:
+    """What is decided beside it, such as the requests of a step, is decided for it."""
+    asked = (
+        "estimate",
+        "--model",
+        "qwen3-8b",
+        "--phase",
+        "serving",
+        "--hardware",
+        "a100-sxm4-80gb",
+        "--json",
+    )
+    load = ("concurrency=3", "input_len=64", "output_len=200")
+    set_one = run(*asked, *(part for one in load for part in ("--set", one))).json["estimates"][0]
+    asked_one = run(*asked, "--shape", ",".join(load)).json["estimates"][0]
+    assert set_one["throughput"] == asked_one["throughput"]
+    assert set_one["settings"]["batch"] == asked_one["settings"]["batch"] == 3
+
+
 def test_the_size_of_a_training_is_that_of_the_layout_a_plan_begins_with(run: Any) -> None:
     asked = ("--model", "qwen2.5-7b", "--phase", "training", "--hardware", "910B1", "--count", "8")
     start = run("recommend", *asked, "--json").json["start"]

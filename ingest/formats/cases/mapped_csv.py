@@ -14,6 +14,7 @@ from ingest.formats.cases.mapping import (
     ResultColumn,
     load_mapping,
     mapping_beside,
+    status_of,
 )
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault, parse_number
@@ -108,9 +109,12 @@ def _outcome(row: Mapping[str, str], metric: ResultColumn, mapping: ColumnMappin
         raise ContentError(f"{mapping.status_column}: {word[:40]!r} is not explained by the mapping")
     if status != "ok":
         return outcome | {"status": status}
-    if not row[metric.column]:
+    if not (cell := row[metric.column]):
         return outcome | {"status": "not_reported"}
-    return outcome | {"value": parse_number(row[metric.column], metric.column), "status": "ok"}
+    ended = mapping.statuses.get(cell) or status_of(cell)
+    if ended and ended != "ok":
+        return outcome | {"status": ended}
+    return outcome | {"value": parse_number(cell, metric.column), "status": "ok"}
 
 
 FORMAT = Format(

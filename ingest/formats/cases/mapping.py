@@ -14,7 +14,8 @@
     source: {title: Measured by us}
 
 A value is either fixed or ``{column: NAME}``. Text that begins with ``?`` is a question that somebody has to
-answer before anything is read. A metric may have settings of its column alone: ``config: {kind: a}``.
+answer before anything is read. A metric may have settings of its column alone: ``config: {kind: a}``. Where a
+number is due, a word says how the run ended (``OOM``) or that nobody measured (``n/a``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,19 @@ SUFFIX = ".mapping.yaml"
 
 _SECTIONS = ("task", "hardware", "shape", "config", "source", "status")
 _STATUSES = ("ok", "failed", "forbidden", "timeout", "oom", "not_measured")
+STATUS_WORDS: dict[str, frozenset[str]] = {
+    "ok": frozenset(
+        {"ok", "success", "succeeded", "finished", "done", "complete", "completed", "passed", "correct"}
+    ),
+    "failed": frozenset(
+        {"failed", "fail", "error", "crashed", "crash", "killed", "incorrect", "hang", "hung"}
+    ),
+    "oom": frozenset({"oom", "out of memory", "out_of_memory", "cuda oom", "npu oom", "ooms"}),
+    "timeout": frozenset({"timeout", "timed out", "timed_out"}),
+    "forbidden": frozenset({"forbidden", "invalid", "restricted", "skipped"}),
+    "not_reported": frozenset({"-", "--", "n/a", "na", "nan", "none", "null", "tbd", "?", "/"}),
+}
+"""Words of people for how a run ended, in lower case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +95,12 @@ class ColumnMapping:
             if value != "":
                 found[name] = value
         return found
+
+
+def status_of(word: str) -> str:
+    """What a word says of how a run ended; empty for any other."""
+    lowered = word.strip().lower()
+    return next((status for status, words in STATUS_WORDS.items() if lowered in words), "")
 
 
 def mapping_beside(path: Path) -> Path:

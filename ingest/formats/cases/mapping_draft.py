@@ -9,10 +9,11 @@ import yaml
 from ingest.door.columns import quantity
 from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows
-from ingest.formats.cases.mapping import MAPPING_FORMAT, VERSION
+from ingest.formats.cases.mapping import MAPPING_FORMAT, VERSION, status_of
 from ingest.formats.trackers.experiments import parse_number
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.terms.metrics import METRICS
+from kg.terms.setting_registry import softwares
 from kg.terms.units import Dimension
 
 LOOKED_AT = 500
@@ -26,13 +27,27 @@ _HARDWARE = re.compile(
 )
 _MODEL = re.compile(r"(model|network|net|llm)(_?name)?")
 _OPERATOR = re.compile(r"(op|operator|kernel|kernel_name|task|activity|benchmark)")
+_FORMAT = re.compile(
+    r"(dtype|data_type|number_format)|(quant|quantization|precision|weights?)(_(dtype|format))?"
+)
+_PROGRAM = re.compile(r"(serving_|inference_|training_)?(engine|framework|backend)")
+_RELEASE = re.compile(r"((serving_|inference_|training_)?(engine|framework|backend)_?)?(version|release)")
+_PLACES: tuple[tuple[re.Pattern[str], bool | None, str, str], ...] = (
+    (_COUNT, True, "hardware", "count"),
+    (_HARDWARE, False, "hardware", "name"),
+    (_MODEL, None, "task", "model"),
+    (_FORMAT, False, "task", "dtype"),
+    (_PROGRAM, False, "config", "framework"),
+    (_RELEASE, None, "source", "framework_version"),
+    (_OPERATOR, False, "task", "op"),
+)
+"""Where a column goes by its name, of numbers or not."""
 _KINDS = {"op": "operator", "operator": "operator", "kernel": "kernel", "kernel_name": "kernel"}
-_FORMAT = re.compile(r"(dtype|data_type|number_format)")
 _STATUS = re.compile(r"(status|state|result|outcome)")
 _IDENTITY = re.compile(
     r"(id|.*_id|uuid|name|run|run_name|url|.*_uri|date|time_?stamp|created|.*_at|.*_time|notes?|comment|user|index|)"
 )
-_ABOUT_RUN = {"notes", "user", "comment", "tags"}
+_ABOUT_RUN = {"notes", "user", "comment", "tags", "date", "day", "time_stamp", "timestamp"}
 _SHAPE = {
     **dict.fromkeys(("seq_len", "seqlen", "sequence_length", "max_seq_len", "seq_length"), "seq_len"),
     **dict.fromkeys(
@@ -46,15 +61,9 @@ _SHAPE = {
 }
 _DERIVED = re.compile(r"speed_?up|ratio|improvement|gain|vs_\w+")
 """Columns that other columns give."""
+_WITH_PROMPTS = re.compile(r"(?<![a-z])(total|overall|combined)(?![a-z])")
 _TIMED = re.compile(r"(?P<of>[^\W\d_](?:_*+[^\W_]|_*+-)*)[_ (\[]++(?P<unit>ns|us|ms)[)\]]?")
 """A time of something that is no metric: of one of several implementations side by side."""
-_STATUSES = {
-    "ok": {"ok", "success", "succeeded", "finished", "done", "complete", "completed", "passed", "correct"},
-    "failed": {"failed", "fail", "error", "crashed", "killed", "incorrect"},
-    "oom": {"oom", "out of memory", "out_of_memory"},
-    "timeout": {"timeout", "timed out", "timed_out"},
-    "forbidden": {"forbidden", "invalid", "restricted", "skipped"},
-}
 _USUAL_UNITS = {
     Dimension.TIME: "s, ms or us",
     Dimension.ENERGY: "J or mJ",
@@ -110,10 +119,8 @@ class _Draft:
 
     def __init__(self, rows: list[dict[str, str]]) -> None:
         self._rows = rows
-        self._task: dict[str, object] = {}
-        self._hardware: dict[str, object] = {}
-        self._shape: dict[str, object] = {}
-        self._config: dict[str, object] = {}
+        names = ("task", "hardware", "shape", "config", "source")
+        self._sections: dict[str, dict[str, object]] = {name: {} for name in names}
         self._status: dict[str, object] = {}
         self._metrics: list[dict[str, object]] = []
         self._left_out: list[str] = []
@@ -130,28 +137,29 @@ class _Draft:
             return
         if numbers is not None and self._is_metric(column, cells, numbers):
             return
-        if _COUNT.fullmatch(plain.replace("#", "n_").replace("__", "_")) and numbers is not None:
-            self._hardware.setdefault("count", from_column)
-        elif _HARDWARE.fullmatch(plain) and numbers is None:
-            self._hardware.setdefault("name", from_column)
-        elif _MODEL.fullmatch(plain):
-            self._task.setdefault("model", from_column)
-        elif _FORMAT.fullmatch(plain):
-            self._task.setdefault("dtype", from_column)
-        elif _OPERATOR.fullmatch(plain) and numbers is None:
-            self._task.setdefault("op", from_column)
-            if kind := _KINDS.get(plain, ""):
-                self._task.setdefault("kind", kind)
+        word = plain.replace("#", "n_").replace("__", "_")
+        section, name = next(
+            (
+                (section, name)
+                for pattern, of_numbers, section, name in _PLACES
+                if pattern.fullmatch(word) and of_numbers in {None, numbers is not None}
+            ),
+            ("", ""),
+        )
+        if section and cells and (name != "framework" or _are(cells, softwares())):
+            self._sections[section].setdefault(name, from_column)
+            if kind := _KINDS.get(plain, "") if name == "op" else "":
+                self._sections["task"].setdefault("kind", kind)
         elif _STATUS.fullmatch(plain) and numbers is None and not self._status:
             self._status = {"column": column, **_statuses(set(cells))}
         elif plain in _SHAPE:
-            self._shape.setdefault(_SHAPE[plain], from_column)
+            self._sections["shape"].setdefault(_SHAPE[plain], from_column)
         elif (
             plain in _ABOUT_RUN or not cells or (_IDENTITY.fullmatch(plain) and len(set(cells)) == len(cells))
         ):
             self._left_out.append(column)
         else:
-            self._config[column.strip() or "unnamed"] = from_column
+            self._sections["config"][column.strip() or "unnamed"] = from_column
 
     def _is_metric(self, column: str, cells: list[str], numbers: list[float]) -> bool:
         measured = quantity(column)
@@ -182,30 +190,31 @@ class _Draft:
     def text(self, name: str) -> str:
         """The draft as YAML."""
         measured = {str(item["metric"]).partition("_")[0] for item in self._metrics}
-        if "output_len" in self._shape or {"ttft", "tpot"} & measured:
-            self._task = {"kind": "serving", "op": "serve", **self._task}
-        if self._task.get("kind") == "kernel":
+        if "output_len" in self._sections["shape"] or {"ttft", "tpot"} & measured:
+            self._sections["task"] = {"kind": "serving", "op": "serve", **self._sections["task"]}
+            for item in self._metrics:
+                if item["metric"] == "throughput" and _WITH_PROMPTS.search(str(item["column"]).lower()):
+                    item["metric"] = "total_throughput"
+        if self._sections["task"].get("kind") == "kernel":
             self._metrics = [
                 {**item, "metric": "kernel_time"} if item["metric"] == "run_time" else item
                 for item in self._metrics
             ]
-        self._task.setdefault("kind", "? kernel, operator, training, serving or hpc")
-        self._task.setdefault("op", "? what runs (gemm, pretrain, serve)")
-        self._hardware.setdefault("name", "? on which hardware")
+        self._sections["task"].setdefault("kind", "? kernel, operator, training, serving or hpc")
+        self._sections["task"].setdefault("op", "? what runs (gemm, pretrain, serve)")
+        self._sections["hardware"].setdefault("name", "? on which hardware")
         if not self._metrics:
             self._metrics.append(
                 {"column": "? which column is the result", "metric": "? latency, throughput", "unit": "? ms"}
             )
+        source = {"title": f"table {name}", **self._sections.pop("source")}
         document = {
             "format": MAPPING_FORMAT,
             "version": VERSION,
-            "task": self._task,
-            "hardware": self._hardware,
-            "shape": self._shape,
-            "config": self._config,
+            **self._sections,
             "metrics": self._metrics,
             "status": self._status,
-            "source": {"title": f"table {name}"},
+            "source": source,
         }
         lines = [
             f"# Draft for {name!r}, from its headers and {len(self._rows)} rows. Answer what begins with ?."
@@ -221,10 +230,15 @@ class _Draft:
         return "\n".join([*lines, body])
 
 
+def _are(cells: list[str], known: Iterable[str]) -> bool:
+    """Whether every cell is one of the names known."""
+    return bool(cells) and {cell.strip().lower() for cell in cells} <= set(known)
+
+
 def _numbers(cells: Iterable[str]) -> list[float] | None:
-    """Cells as numbers; None if one is none, or there are none."""
+    """Cells as numbers, but for words for how a run ended; None if one is none, or there are none."""
     try:
-        return [parse_number(cell, "") for cell in cells] or None
+        return [parse_number(cell, "") for cell in cells if status_of(cell) in {"", "ok"}] or None
     except ContentError:
         return None
 
@@ -232,8 +246,7 @@ def _numbers(cells: Iterable[str]) -> list[float] | None:
 def _statuses(words: set[str]) -> dict[str, object]:
     found: dict[str, list[str]] = {}
     for word in sorted(words):
-        meaning = next((key for key, known in _STATUSES.items() if word.lower() in known), "")
-        if meaning:
+        if meaning := status_of(word):
             found.setdefault(meaning, []).append(word)
         else:
             found.setdefault("ok", []).append(f"? does {word!r} mean that it went well")

@@ -51,7 +51,7 @@ def launched(record: Mapping[str, object], records: Records) -> dict[str, object
     count = hardware.get("count") or launch.get("count")
     if count is None:
         records.guess(
-            "rows of an unknown number of devices, as the file does not say how many served; "
+            "rows of an unknown number of devices, as the file does not say how many ran; "
             "--from-command SCRIPT tells it"
         )
     given = records.context.hardware

@@ -1,8 +1,11 @@
-"""Weights of trust."""
+"""Weights of trust, limits, and numbers that no instrument gives."""
+
+import math
+from typing import Any
 
 import pytest
 
-from kg.nouns.entities import Limit, Status, Trust
+from kg.nouns.entities import Limit, Measurement, Status, Trust
 
 
 def test_distrust_costs_more_than_praise_gains() -> None:
@@ -27,3 +30,21 @@ def test_what_broke_was_begun_and_what_was_forbidden_was_not() -> None:
     broke = {Status.FAILED, Status.TIMED_OUT, Status.OUT_OF_MEMORY}
     assert {status for status in Status if status.broke} == broke
     assert {status for status in Status if status.cannot_run} == broke | {Status.FORBIDDEN}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"value": math.inf},
+        {"value": None},
+        {"value": 1.0, "status": Status.FAILED},
+        {"value": 1.0, "stdev": -1.0},
+        {"value": 1.0, "stdev": math.inf},
+        {"value": 1.0, "stdev": math.nan},
+        {"value": 1.0, "repeats": 0},
+    ],
+)
+def test_what_no_instrument_gives_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"not a measurement|a spread of|0 repeats"):
+        Measurement(metric="latency", unit="s", **wrong)
+    assert Measurement(metric="latency", unit="s", value=1.0, stdev=0.0, repeats=1).value == 1.0

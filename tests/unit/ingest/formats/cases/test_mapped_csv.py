@@ -119,6 +119,36 @@ def test_a_table_of_answers_is_of_serving(names: NameResolver, tmp_path: Path) -
     assert {case.measurement.metric for case in cases} == {"throughput", "ttft_p99"}
 
 
+def test_a_table_that_a_team_keeps_is_read_as_its_readers_do(names: NameResolver, tmp_path: Path) -> None:
+    """Program and release are no settings, dates are of no run, and a word in the place of a number is an end."""
+    head = (
+        "date,gpu,num_gpus,model,engine,engine_version,tp,quant,input_len,output_len,total_tok_per_s,tpot_ms"
+    )
+    rows = ["8,fp8,1024,256,8120.5,14.2", "1,fp8,1024,256,OOM,-", "2,fp8,1024,256,9000,n/a"]
+    lines = [f"2026-09-01,A100,8,qwen3-8b,vllm,0.11.0,{row}" for row in rows]
+    (tmp_path / "t.csv").write_text("\n".join([head, *lines]) + "\n")
+    text = suggest_mapping(tmp_path / "t.csv")
+    assert "?" not in text.partition("\n")[2]
+    (tmp_path / "t.mapping.yaml").write_text(text)
+    cases, report = ingest(names, tmp_path / "t.csv")
+    assert report.bad == 0
+    measured = {(case.measurement.metric, case.measurement.status) for case in cases}
+    assert measured == {
+        ("total_throughput", Status.OK),
+        ("total_throughput", Status.OUT_OF_MEMORY),
+        ("tpot", Status.OK),
+        ("tpot", Status.UNKNOWN),
+    }
+    assert {frozenset(case.configuration) for case in cases} == {frozenset({"framework", "tp"})}
+    assert {dict(case.software)["vllm"] for case in cases} == {"0.11.0"}
+    assert {case.problem.workload.precision for case in cases} == {"fp8"}
+
+
+def test_a_backend_that_is_no_program_is_a_setting(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("gpu,backend,latency_ms\nA100,triton_mla,2\nA100,flash,3\n")
+    assert yaml.safe_load(suggest_mapping(tmp_path / "t.csv"))["config"] == {"backend": {"column": "backend"}}
+
+
 def test_a_column_of_results_without_a_telling_name_is_a_question(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("tile,score,power\n1,0.5,2\n2,0.25,3\n4,0.75,4\n")
     draft = yaml.safe_load(suggest_mapping(tmp_path / "t.csv"))
@@ -167,13 +197,24 @@ def test_what_is_no_table_gets_no_draft(tmp_path: Path) -> None:
         ("avg_power", "power", ""),
         ("throughput/device/mfu", "mfu", ""),
         ("peak_memory_GB", "peak_memory", "GB"),
+        ("peak_mem_gb", "peak_memory", "gb"),
+        ("power_w", "power", "w"),
+        ("prefill tok/s", "prefill_throughput", "tok/s"),
+        ("decode_tps", "decode_throughput", "tokens/s"),
+        ("gen_tps", "throughput", "tokens/s"),
+        ("qps", "throughput", "requests/s"),
+        ("sec/iter", "step_time", "sec"),
+        ("speed (s/it)", "step_time", "s"),
+        ("TFLOPS", "compute_rate", "TFLOPS"),
     ],
 )
 def test_columns_tell_what_they_measure(name: str, metric: str, unit: str) -> None:
     assert quantity(name) == Quantity(metric=metric, unit=unit)
 
 
-@pytest.mark.parametrize("name", ["loss", "block_size_x", "tile (wide)", "", "timestamp", "max_seq_len"])
+@pytest.mark.parametrize(
+    "name", ["loss", "block_size_x", "tile (wide)", "", "timestamp", "max_seq_len", "tok/s/user", "https"]
+)
 def test_columns_that_measure_nothing_known(name: str) -> None:
     assert quantity(name) is None
 

@@ -10,12 +10,12 @@ from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 from recommender.ranking.plan_setting import Origin, settings_by_key
 from recommender.ranking.starts.layout_options import layout_options
-from recommender.ranking.starts.rollout import LARGEST_SHARE, STEP, in_one_count, rollout_of
+from recommender.ranking.starts.rollout import LARGEST_SHARE, STEP, in_one_count, rollout_of, rollout_settings
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.starts.situations import draft, situation
 from tests.unit.recommender.ranking.starts.test_pricing import asked
 
-ACTOR = "actor_rollout_ref.actor"
+ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 
 
 def trained(shipped: Workspace, program: str, length: int, count: int) -> tuple[Question, PricedStep]:
@@ -66,6 +66,19 @@ def test_a_share_that_training_leaves_no_room_for_is_refused(shipped: Workspace)
     question, option = trained(shipped, "verl", 4096, 8)
     assert rollout_of(question, option, {"memory_share": 0.99}) is None
     assert rollout_of(question, option, {"memory_share": 0.5}) is not None
+
+
+def test_the_engine_is_written_where_one_has_room(shipped: Workspace) -> None:
+    question, option = trained(shipped, "verl", 4096, 8)
+    found = rollout_of(question, option, {})
+    assert found is not None
+    for share, is_written in ((found.share, True), (0.99, False)):
+        asked = situation(
+            framework="verl", phase="training", current={f"{ROLLOUT}.gpu_memory_utilization": share}
+        )
+        made = {item.key: item.value for item in rollout_settings(asked, question, option, is_packed=False)}
+        assert (f"{ROLLOUT}.tensor_model_parallel_size" in made) is is_written
+        assert not is_written or made[f"{ROLLOUT}.tensor_model_parallel_size"] == found.tensors
 
 
 def test_samples_are_counted_one_way_as_what_runs_counts_them() -> None:

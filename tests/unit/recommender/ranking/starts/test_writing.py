@@ -124,6 +124,16 @@ def test_what_recipes_set_is_not_set_again_by_the_price() -> None:
     assert values(start)["--max-num-seqs"] == 64
 
 
+@pytest.mark.parametrize("set_by_recipe", [False, True])
+def test_positions_are_stretched_once(set_by_recipe: bool) -> None:
+    about = situation(input_len=60_000, output_len=1000)
+    about = replace(about, model=replace(about.model, most_tokens=40_960))
+    recipes = [agreed("hf_overrides.rope_parameters.factor", "4.0")] if set_by_recipe else []
+    start = write(agreed("--block-size", "64"), *recipes, about=about)
+    stretched = [item for item in start.settings if "rope_" in item.key and item.key.endswith(".factor")]
+    assert [item.value for item in stretched] == [4.0 if set_by_recipe else 1.5]
+
+
 def test_less_agreed_settings_stay_out() -> None:
     assert "--block-size" not in values(write(agreed("--block-size", "64", share=0.4)))
 
