@@ -16,6 +16,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -156,15 +157,18 @@ def seen(tree: Path, tests: Sequence[str], limit_s: float = LONGEST_S) -> str:
     """The first test that fails on the tree as it stands, ``hung`` where they take too long; else empty."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not long", "-p", "no:cacheprovider", *tests]
     variables = {**os.environ, "PYTHONPATH": str(tree)}  # for processes that tests start elsewhere
-    try:
-        done = subprocess.run(
-            command, cwd=tree, env=variables, capture_output=True, text=True, timeout=limit_s, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return "hung"
+    with subprocess.Popen(
+        command, cwd=tree, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as done:  # fmt: skip
+        try:
+            out, _ = done.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(done.pid, signal.SIGKILL)  # with what its tests have started
+            return "hung"
     if done.returncode in {0, 5}:  # 5: every test is marked long
         return ""
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", out, re.MULTILINE)
     return failed[1] if failed else tests[0]
 
 

@@ -61,6 +61,7 @@ def test_a_program_that_does_not_ship_is_made_of_the_file(tmp_path: Path) -> Non
         ('{"settings": [{"key": "--a", "place": "flag", "choices": "x", "low": "1"}, {"key": "--a", "place": "flag", "since": "soon"}]}',
          "setting 1: choices is a list; setting 1: low is a number; setting 2: since is a release; --a stands twice"),
         ('{"releases": "1.0", "settings": []}', "releases: names as"),
+        ('{"releases": [["1.0", 5]], "settings": []}', "releases: names as"),
     ],
 )  # fmt: skip
 def test_every_fault_of_a_file_is_said_at_once(tmp_path: Path, text: str, says: str) -> None:

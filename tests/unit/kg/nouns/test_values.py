@@ -31,6 +31,14 @@ def test_a_whole_number_fits_64_bits() -> None:
         as_value(float("inf"))
 
 
+@pytest.mark.parametrize(
+    ("raw", "is_whole"), [(1e15, True), (-3.0, True), (2.0**53, False), (1e300, False), (0.5, False)]
+)
+def test_a_whole_float_is_the_integer_as_long_as_it_is_exact(raw: float, is_whole: bool) -> None:
+    value = as_value(raw)
+    assert (value, type(value)) == (raw, int if is_whole else float)
+
+
 def test_what_nests_too_deep_is_a_fault_of_the_text() -> None:
     assert load_json(b'{"a": NaN}').keys() == {"a"}
     for text in ("[" * 100_000, '{"a":' * 100_000, "{", b"\xff"):

@@ -89,6 +89,18 @@ def test_an_arm_against_another_is_the_other_against_it_turned_round(scheme: Sch
     assert (other.mean > 0) == (better is Better.LOWER)
 
 
+@pytest.mark.parametrize("lost", [CONTROL, "treatment"])
+def test_a_pair_of_which_one_value_was_lost_says_nothing(lost: str) -> None:
+    made: ExperimentDesign = design(scheme=Scheme.RANDOMISED)
+    samples = taken({CONTROL: 1.0, "treatment": 0.8}, 20)
+    pair = ArmPair(one="treatment", other=CONTROL, value=log_of("latency", Better.LOWER))
+    whole, _ = effect(samples[:-2], rounds(samples[:-2], made), pair, made, 0.05)
+    at = next(at for at in (-2, -1) if samples[at].arm == lost)
+    samples[at] = replace(samples[at], runs=(({},),))
+    found, track = effect(samples, rounds(samples, made), pair, made, 0.05)
+    assert (found, len(track)) == (whole, 19)
+
+
 @pytest.mark.parametrize(("budget_s", "stop"), [(20.0, "the budget of 20 s is used up"), (20.5, "")])
 def test_the_time_that_was_allowed_ends_it(budget_s: float, stop: str) -> None:
     found = state({CONTROL: 1.0, "treatment": 1.0}, 10, budget_s=budget_s, margin=0.0001)

@@ -228,3 +228,9 @@ def test_of_thousands_of_effects_the_nearest_count_and_the_answer_is_that_of_all
     whole, _ = posterior(PRIOR, [*far, *near], HERE, distance)
     assert abs(gain.expected - whole.expected) < 0.1 * whole.deviation
     assert width(gain) == pytest.approx(width(whole), rel=0.1)
+
+
+def test_of_thousands_of_effects_of_one_place_those_seen_more_often_count() -> None:
+    seen = [ObservedEffect(context=HERE, mean=0.1, n=1 + n % 2) for n in range(2 * posteriors.MOST_EVIDENCE)]
+    _, weights = posterior(PRIOR, seen, HERE, distance)
+    assert [weight != 0 for weight in weights] == [item.n == 2 for item in seen]

@@ -135,6 +135,12 @@ def test_a_setting_goes_when_all_strategies_that_set_it_so_fail() -> None:
     assert knowing(strategy("chip-b", value=32)).sift([item])[0] == [item]
 
 
+@pytest.mark.parametrize(("value", "goes"), [("1", True), ("true", True), ("0", False), ("64", False)])
+def test_a_switch_that_a_strategy_sets_is_on_however_it_is_spelt(value: str, goes: bool) -> None:
+    item = agreed("--block-size", value, first=recipe(hardware="chip-b"))
+    assert (knowing(strategy("chip-b", value=1)).sift([item])[0] == []) is goes
+
+
 def test_what_was_published_for_this_very_hardware_stays() -> None:
     item = agreed("--block-size", "64", first=recipe(hardware="chip-a"))
     assert knowing(strategy("chip-b")).sift([item])[0] == [item]

@@ -49,3 +49,15 @@ def test_a_program_that_is_not_there_is_told_before_the_search(
     else:
         with pytest.raises(InputError, match="no such program"):
             evaluator_of(task, place)
+
+
+def test_a_command_runs_once_and_is_not_warmed_up_unless_told(tmp_path: Path) -> None:
+    raw: dict[str, Any] = {
+        "parameters": {"x": [1, 2]},
+        "objectives": ["kernel_time"],
+        "metrics": {"kernel_time": {"pattern": "time: ([0-9.]+)", "unit": "s"}},
+        "command": [sys.executable, "{x}"],
+        "timeout_s": 5,
+    }
+    _, longest_s = evaluator_of(read_task(TaskFile(raw, name="t")), SearchPlace(folder=tmp_path, base={}))
+    assert longest_s == 5
