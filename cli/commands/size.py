@@ -53,7 +53,10 @@ def size(
     Example: tunegraph size --model qwen3-32b --phase serving --hardware 910B3 --rate 20/s
     """
     with open_workspace(context) as workspace:
-        problem, notes = workspace.problem(with_defaults(context, workspace, question.raw()))
+        raw = question.raw()
+        if (rate or pareto) and not raw.get("phase"):
+            raw["phase"] = "serving"  # which alone has a rate
+        problem, notes = workspace.problem(with_defaults(context, workspace, raw))
         if problem.workload.kind is WorkloadKind.TRAINING and not (rate or pareto):
             say(workspace.ask.training_fit(problem))
             return

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from ingest.questions.implied_phase import implied_phase
 from kg.terms.phases import PHASE_OF_WORD
 
 
@@ -43,7 +44,8 @@ def with_defaults(
     if (
         framework in phases and is_open and runs_on(str(completed.get("hardware") or ""))
     ):  # what runs now, as a script has it, shows its framework
-        phase = PHASE_OF_WORD.get(str(raw.get("phase") or "training").lower())
+        implied, _ = implied_phase(raw, lambda program: phases.get(program, ()))
+        phase = PHASE_OF_WORD.get(str(raw.get("phase") or implied).lower())
         if phase is not None and phase.scope in phases[framework]:
             completed["software"] = {**software, framework: str(defaults.get("version") or "")}
             said.append(f"{framework} {defaults.get('version') or ''}".strip())

@@ -6,7 +6,7 @@ listed in the notes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from ingest.questions.bounds import (
     device_count,
     with_own_count,
 )
+from ingest.questions.implied_phase import implied_phase
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.releases import plain_release, release_of_image
 from ingest.questions.training_methods import read_methods
@@ -33,7 +34,6 @@ from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
 from kg.terms.precisions import canonical_precision, is_narrow, is_precision
 from kg.terms.setting_registry import registry, softwares
-from kg.terms.tasks import task_of
 from kg.terms.units import share_of
 from kg.triples.model_facts import SIZED
 from kg.triples.model_finder import DECISIVE
@@ -63,6 +63,9 @@ class Resolver(Protocol):
 
     def bottleneck(self, text: str) -> ResolvedName:
         """A bottleneck."""
+
+    def phases_of(self, program: str) -> Collection[str]:
+        """Scopes of phases that a program serves; empty where it is not known."""
 
 
 def problem_from(
@@ -259,9 +262,10 @@ class _Reader:
                 kind = stage.kind
         else:
             if stage is None:
-                phase_assumed = "serving" if task_of(model or "") else "training"
-                stage = PHASE_OF_WORD[phase_assumed]
-                self.notes.append(f"no phase given: {phase_assumed} is assumed")
+                implied, said = implied_phase(self.raw, self.names.phases_of)
+                stage = PHASE_OF_WORD[implied]
+                of = f"{implied}, as {said} is of it" if said else f"{implied} is assumed"
+                self.notes.append(f"no phase given: {of}")
             kind, name = stage.kind, stage.activity
             if kind is WorkloadKind.TRAINING:
                 traits = Settings(read_methods(traits))

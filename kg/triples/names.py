@@ -291,6 +291,17 @@ class Names:
         """Resolve the name of a bottleneck."""
         return self._plain_name(_BOTTLENECK, text)
 
+    def phases_of(self, program: str) -> tuple[str, ...]:
+        """Return the scopes of phases that a program serves; empty where it is not known."""
+        from kg.nouns.framework import Framework
+        from kg.triples.serialisation import all_of
+
+        wanted = normalise(program)
+        for item in all_of(self._store, Framework):
+            if wanted in map(normalise, (item.id, *item.labels.values(), *item.aliases)):
+                return item.phases
+        return ()
+
     def cause(self, text: str) -> ResolvedName:
         """Resolve the name of a bottleneck or of a cause."""
         return self._plain_name(_CAUSE, text)

@@ -263,6 +263,10 @@ class LenientNames:
         """A bottleneck."""
         return self.names.bottleneck(text)
 
+    def phases_of(self, program: str) -> tuple[str, ...]:
+        """Scopes of phases that a program serves."""
+        return self.names.phases_of(program)
+
 
 def _without_secrets(file: Mapping[str, object]) -> dict[str, object]:
     environment = file.get("environment")

@@ -49,6 +49,13 @@ class Names:
     def bottleneck(self, text: str) -> ResolvedName:
         return self._find("bottleneck", text)
 
+    def phases_of(self, program: str) -> tuple[str, ...]:
+        return {
+            "servant": ("inference", "decode"),
+            "trainer": ("training",),
+            "both": ("training", "inference"),
+        }.get(program, ())
+
     def _find(self, kind: str, text: str) -> ResolvedName:
         if text not in KNOWN[kind]:
             raise UnknownEntityError(f"no {kind} named {text!r}", hint="did you mean another?")
@@ -93,6 +100,41 @@ def test_what_was_assumed_is_said() -> None:
     assert set(notes) == {"no phase given: training is assumed", "910 is taken as 910A"}
     _, notes = ask(bottlenecks={"wait": 0.7, "memory": 0.6})
     assert any("shares exceed 1 together" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "said"),
+    [
+        ({"shape": {"output_len": 256}}, "serving", "serving, as output_len is of it"),
+        ({"traits": {"concurrency": 8}}, "serving", "serving, as concurrency is of it"),
+        ({"limits": ["ttft_p99 <= 2s"]}, "serving", "serving, as ttft_p99 is of it"),
+        ({"objective": "tpot"}, "serving", "serving, as tpot is of it"),
+        ({"software": {"servant": "1"}}, "serving", "serving, as servant is of it"),
+        (
+            {"software": {"servant": "1"}, "shape": {"global_batch": 4}},
+            "serving",
+            "serving, as servant is of it",
+        ),
+        (
+            {"software": {"trainer": "1"}, "shape": {"input_len": 64}},
+            "training",
+            "training, as trainer is of it",
+        ),
+        ({"software": {"both": "1", "cuda": "12"}}, "training", "training is assumed"),
+        (
+            {"traits": {"method": "lora"}, "shape": {"input_len": 64}},
+            "training",
+            "training, as method is of it",
+        ),
+        ({"shape": {"seq_len": 64}}, "training", "training is assumed"),
+        ({"limits": ["peak_memory <= 32GB"]}, "training", "training is assumed"),
+    ],
+)
+def test_a_phase_that_is_not_named_is_that_of_what_is_told(
+    told: dict[str, Any], kind: str, said: str
+) -> None:
+    problem, notes = problem_from({"model": "bert", "hardware": "910b3", **told}, Names(), operator)
+    assert (problem.workload.kind, f"no phase given: {said}" in notes) == (kind, True)
 
 
 def test_current_settings_that_are_not_told_are_not_empty_ones() -> None:

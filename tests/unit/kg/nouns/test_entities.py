@@ -1,11 +1,28 @@
 """Weights of trust, limits, and numbers that no instrument gives."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kg.nouns.entities import Limit, Measurement, Status, Trust
+from kg.nouns.entities import (
+    Baseline,
+    Better,
+    Case,
+    Hardware,
+    Kind,
+    Limit,
+    Measurement,
+    Objective,
+    Problem,
+    Source,
+    Status,
+    Trust,
+    Workload,
+    WorkloadKind,
+)  # fmt: skip
+from kg.nouns.values import Settings
 
 
 def test_distrust_costs_more_than_praise_gains() -> None:
@@ -48,3 +65,27 @@ def test_what_no_instrument_gives_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"not a measurement|a spread of|0 repeats"):
         Measurement(metric="latency", unit="s", **wrong)
     assert Measurement(metric="latency", unit="s", value=1.0, stdev=0.0, repeats=1).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("better", "value", "gain"),
+    [("higher", 0.5, math.log(0.25)), ("lower", 0.5, math.log(4)), ("lower", 0.0, None)],
+)
+def test_a_gain_is_a_ratio_in_the_direction_of_its_metric(
+    better: str, value: float, gain: float | None
+) -> None:
+    problem = Problem(
+        workload=Workload(kind=WorkloadKind.KERNEL, operator="gemm"),
+        hardware=Hardware(name="a100"),
+        objective=Objective(metric="score", better=Better(better)),
+    )
+    one = Case(
+        problem=problem,
+        configuration=Settings(),
+        measurement=Measurement(metric="score", unit="1", value=value),
+        kind=Kind.MEASURED,
+        source=Source(title="Ours"),
+        baseline=Baseline(value=2.0),
+    )
+    assert one.log_gain == (None if gain is None else pytest.approx(gain))
+    assert replace(one, baseline=None).log_gain is None

@@ -1,6 +1,7 @@
 """Batches: what each brought stands beside its rows, and any change of it shows."""
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,19 @@ def test_a_digest_depends_on_number_change_and_seal_before() -> None:
     said = [*SAID, GraphChange(removed=b"another")]
     found = [rows.with_change(number, change, seal) for number in (1, 2) for change in said for seal in "ab"]
     assert len({*found, rows.with_change(1, None)}) == 13
+
+
+def test_rows_are_summed_in_any_order_and_the_sum_is_that_of_stored_workspaces() -> None:
+    """A seal is compared with what an older program wrote: the sum must not change its meaning."""
+    rows = [("trials", (1, "a")), ("problems", (2, None))]
+    sums = []
+    for order in (rows, rows[::-1]):
+        digest = batches.BatchDigest()
+        for table, row in order:
+            digest.add(table, row)
+        sums.append(digest.total)
+    seen = [int.from_bytes(blake2b(repr(one).encode(), digest_size=16).digest(), "big") for one in rows]
+    assert sums == [sum(seen) % 2**128] * 2
 
 
 def test_changes_after_a_batch_are_told_with_the_knowledge_that_may_be_there(store: TrialStore) -> None:

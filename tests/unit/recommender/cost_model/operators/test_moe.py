@@ -62,6 +62,7 @@ def test_the_busiest_device_is_as_far_above_the_mean_as_the_largest_of_so_many()
     counts = rng.normal(1000, math.sqrt(1000), (4000, 64)).max(axis=1).mean() / 1000
     assert busiest(np.array([1000.0]), np.array([64.0]))[0] == pytest.approx(counts, abs=0.02)
     assert busiest(np.array([1000.0, 0.0]), np.array([1.0, 64.0])).tolist() == [1.0, 1.0]
+    assert busiest(np.array([0.5]), np.array([64.0]))[0] > counts  # fewer rows than devices
 
 
 def test_experts_that_are_met_are_read_once_at_the_speed_of_the_memory() -> None:

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from kg.nouns.layout import ParallelLayout
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.model_traits import ModelTraits
-from recommender.ranking.starts.layout_choice import TRUST_UNHEARD, choose_layouts, degrees, likeness
+from recommender.ranking.starts.layout_choice import (
+    TRUST_UNHEARD,
+    ChosenLayout,
+    choose_layouts,
+    degrees,
+    likeness,
+    shown_layouts,
+)
 from tests.unit.recommender.ranking.starts.situations import MODELS, recipe, weighed
 
 
@@ -132,3 +139,19 @@ def test_experts_are_held_by_the_devices_that_share_them_out() -> None:
     assert mixture.device_parameters(1, 1, 8) == pytest.approx(40e9 + 70e9)
     assert mixture.device_parameters(8, 2, 1) == pytest.approx((40e9 + 560e9) / 16)
     assert replace(mixture, parameters=None).device_parameters(1, 1, 1) is None
+
+
+def test_three_layouts_are_shown_with_the_fastest_and_none_that_misses_more_than_the_first() -> None:
+    def shown(*options: PricedStep) -> list[PricedStep]:
+        kinds = [ChosenLayout(option=one, agreement=0.0, score=0.0) for one in options]
+        return [one.option for one in shown_layouts(kinds)]
+
+    slow = [option(-0.1 * place, tp=2 ** (place + 1)) for place in range(3)]
+    missing = option(2.0, within=False, tp=16)
+    assert shown(*slow, FAST) == [*slow[:2], FAST]
+    assert shown(FAST, *slow) == [FAST, *slow[:2]]
+    assert shown(*slow, missing) == slow
+    assert shown(missing, *slow) == [missing, *slow[:2]]
+    assert shown(*slow[:1], option(None, pp=2), option(None, pp=4), missing) == [
+        slow[0], option(None, pp=2), option(None, pp=4),
+    ]  # fmt: skip

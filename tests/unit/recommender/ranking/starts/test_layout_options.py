@@ -25,8 +25,10 @@ from recommender.ranking.starts.layout_options import (
     USUAL_TPOT_S,
     layout_options,
     narrower_fit,
+    on_fewer_devices,
     priced_options,
     replayed,
+    roomier,
     smallest_fit,
 )
 from tests.quiet_machine import cpu_seconds
@@ -326,3 +328,23 @@ def test_what_is_chosen_under_a_limit_keeps_it_by_itself_or_no_smaller_load_does
     one = replace(first, settings={**first.settings, "batch": 1.0})
     chosen, smallest = replayed(asked, [first, one])
     assert not chosen.beyond_limits if not first.beyond_limits else smallest.beyond_limits
+
+
+def test_more_requests_than_the_launch_admits_are_offered_where_more_come() -> None:
+    runs = replace(question(), most_of_engine=4.0, concurrency=256.0, is_load_told=True)
+    held = next(one for one in layout_options(runs) if batch_of(one) == runs.most_of(one.layout.dp))
+    found = roomier(runs, held)
+    assert found is not None
+    assert found.layout == held.layout
+    assert batch_of(found) > 4.0
+    enough = replace(runs, concurrency=4.0 * held.layout.dp)
+    assert roomier(enough, held) is None
+    assert roomier(replace(runs, most_of_engine=None), held) is None
+
+
+def test_where_not_all_devices_can_be_used_the_most_that_can_are() -> None:
+    found = on_fewer_devices(question("qwen3-32b", at=machine(11)))
+    assert found is not None
+    assert found.question.machine.count == 10
+    assert layout_options(found)
+    assert on_fewer_devices(question("qwen3-32b", at=machine(3, memory=0.25))) is None
