@@ -19,7 +19,7 @@ from kg.nouns.knowledge import Level
 from kg.nouns.values import digest
 from kg.terms.model_name import VARIANTS, read_name
 from kg.triples import nodes
-from kg.triples.iris import hardware_iri, model_iri, name_of
+from kg.triples.iris import framework_iri, hardware_iri, model_iri, name_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ _HARDWARE = _Kind(name="hardware", path="hardware", add=True)
 _MODEL = _Kind(name="model", path="model", add=True)
 _FAMILY = _Kind(name="model family", path="family")
 _BOTTLENECK = _Kind(name="bottleneck", path="pattern", term=TG.BOTTLENECK)
+_FRAMEWORK = _Kind(name="framework", path="framework")
 _CAUSE = _Kind(name="bottleneck or cause", path="pattern")
 _STRATEGY = _Kind(name="strategy", path="strategy", add=True)
 _PARAMETER = _Kind(name="parameter", path="parameter")
@@ -293,14 +294,9 @@ class Names:
 
     def phases_of(self, program: str) -> tuple[str, ...]:
         """Return the scopes of phases that a program serves; empty where it is not known."""
-        from kg.nouns.framework import Framework
-        from kg.triples.serialisation import all_of
-
-        wanted = normalise(program)
-        for item in all_of(self._store, Framework):
-            if wanted in map(normalise, (item.id, *item.labels.values(), *item.aliases)):
-                return item.phases
-        return ()
+        found = self._find(_FRAMEWORK, normalise(program))
+        phases = (nodes.literals(self._store, framework_iri(one), TG.PHASE) for one in found)
+        return tuple(phase.value for of_one in phases for phase in of_one)
 
     def cause(self, text: str) -> ResolvedName:
         """Resolve the name of a bottleneck or of a cause."""
