@@ -216,6 +216,7 @@ def test_own_runs_where_no_step_is_published_move_others_by_what_they_have_in_co
     assert same
     assert other
     assert elsewhere
+    assert same.log_factor > off / 2  # three runs of one system say most of it
     assert off > same.log_factor >= other.log_factor > elsewhere.log_factor >= 0
     assert same.spread < usual
     assert same.spread <= other.spread <= elsewhere.spread <= usual

@@ -59,6 +59,16 @@ def test_an_agreement_that_is_hardly_more_does_not_outweigh_a_clearly_better_pri
     assert known[0].option is USUAL
 
 
+def test_the_nearest_recipe_is_the_one_whose_layout_is_most_alike() -> None:
+    other = recipe("other", layout={"tp": 1, "dp": 8})
+    for order in ([PUBLISHED, other], [other, PUBLISHED]):
+        chosen = choose_layouts([FAST, USUAL], weighed(*order), training=False)
+        assert {one.option.layout: one.nearest for one in chosen} == {
+            USUAL.layout: PUBLISHED,
+            FAST.layout: other,
+        }
+
+
 def test_a_recipe_of_one_device_splits_nothing() -> None:
     [alone] = weighed(recipe("alone", layout={"tp": 1}, devices=1))
     assert likeness(FAST.layout, alone, training=False) == pytest.approx(1.0)
