@@ -40,6 +40,8 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _SIZES = ("maxModelLen", "dtype", "tensorParallelSize", "maxNumSeqs", "gpuMemoryUtilization", "maxLoras")
 _GIVEN = "nvidia.com/gpu"
 """Devices that the chart asks for where ``requestGPUType`` names no others."""
+_GROUP = {"size", "workerTemplate"}
+"""Keys of what a LeaderWorkerSet copies: it tells each of its pods how many there are."""
 _MAIN = "mainContainer"
 """Of a DynamoGraphDeployment of NVIDIA Dynamo: the container of a service, among what else its pod has."""
 _RUNTIME = "modelFormat"
@@ -146,12 +148,15 @@ def _listed(text: str, environment: Mapping[str, str]) -> list[str]:
     return [str(item) for item in content] if isinstance(content, list) else _split(text, environment)
 
 
-def _containers(node: YamlNode, variables: Mapping[str, str], depth: int) -> Iterator[Container]:
+def _containers(
+    node: YamlNode, variables: Mapping[str, str], depth: int, group: str = ""
+) -> Iterator[Container]:
     if depth > _DEEPEST:
         return
     for item in node.items or ():
-        yield from _containers(item, variables, depth + 1)
+        yield from _containers(item, variables, depth + 1, group)
     pairs = node.keys()
+    group = pairs["size"].plain_text if pairs.keys() >= _GROUP else group
     if depth == 0 and "services" in pairs and "apiVersion" not in pairs:
         for service in pairs.pop("services").keys().values():
             if service.pairs is not None:
@@ -160,11 +165,11 @@ def _containers(node: YamlNode, variables: Mapping[str, str], depth: int) -> Ite
         if key in {"containers", "initContainers"} and value.items is not None:
             for item in value.items:
                 if item.pairs is not None:
-                    yield _container(item, None, "command", "args", "env", pairs.get("nodeSelector"))
+                    yield _container(item, None, "command", "args", "env", pairs.get("nodeSelector"), group)
         elif value.pairs is not None and (key == _MAIN or {key, *value.keys()} >= {"model", _RUNTIME}):
             yield _container(value, None, "command", "args", "env", pairs.get("nodeSelector"))
         else:
-            yield from _containers(value, variables, depth + 1)
+            yield from _containers(value, variables, depth + 1, group)
 
 
 def _container(
@@ -174,9 +179,11 @@ def _container(
     command: str,
     variables: str,
     selector: YamlNode | None = None,
+    group: str = "",
 ) -> Container:
     pairs = node.keys()
-    environment = {name: text for name, text, _ in variables_of(pairs.get(variables))}
+    environment = {"LWS_GROUP_SIZE": group} if group else {}
+    environment |= {name: text for name, text, _ in variables_of(pairs.get(variables))}
     image = pairs["image"].plain_text if "image" in pairs else ""
     if _RUNTIME in pairs and not image:
         named = pairs[_RUNTIME].keys().get("name")

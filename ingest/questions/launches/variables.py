@@ -10,7 +10,7 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.setting_registry import registry, softwares
 
 NOT_TUNED_ENVIRONMENT = re.compile(
-    r"PATH$|^(HOME|LD_|PYTHON|HF_|HOST|MASTER_|NODE_?RANK|RANK|GLOO_|TP_SOCKET|WANDB|LANG|LC_|http|no_proxy|SLURM_)"
+    r"PATH$|^(HOME|LD_|PYTHON|HF_|HOST|MASTER_|NODE_?RANK|RANK|GLOO_|TP_SOCKET|WANDB|LANG|LC_|http|no_proxy|SLURM_|LWS_)"
     r"|SOCKET_IFNAME|IF_IP|IFNAME|_URL$|_ADDR$|_PORT$|_DIR$|LOG_(PATH|DIR)|TOKEN$|KEY$|VISIBLE_DEVICES$|/",
     re.IGNORECASE,
 )

@@ -131,6 +131,20 @@ def test_a_script_in_a_block_is_read_as_a_shell_would() -> None:
     assert launch.facts.question["current"] == {"HCCL_BUFFSIZE": 200, "tensor_parallel_size": 2}
 
 
+def test_a_pod_of_a_group_knows_how_many_there_are() -> None:
+    args = "vllm serve a/B --data-parallel-size $((LWS_GROUP_SIZE * EACH))"
+    pod = f'{{containers: [{{image: i, command: [sh, -c, "{args}"], env: [{{name: EACH, value: "8"}}]}}]}}'
+    group = "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {size: 2, workerTemplate: {spec: %s}}}"
+    (launch,) = read_launches(group % pod, "group.yaml")
+    current = launch.facts.question["current"]
+    assert isinstance(current, dict)
+    assert current["data_parallel_size"] == 16
+    assert "LWS_GROUP_SIZE" not in current
+    assert any(
+        "could not be read" in note for note in read_launch(f"kind: Pod\nspec: {pod}", "pod.yaml").notes
+    )
+
+
 def test_what_is_no_manifest_gives_nothing() -> None:
     assert not is_manifest("vllm serve a/B")
     assert manifest_commands("services: [") == []
