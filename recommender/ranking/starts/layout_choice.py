@@ -221,14 +221,17 @@ def _over_all(tensor: int, one: WeighedRecipe, model: ModelTraits | None, device
     """Possible tensor splits, equally likely, of a recipe that splits over all of its devices, on so many.
 
     On no more devices it splits over all again. On more it may, or copies instances whose devices hold as
-    many parameters as the recipe's.
+    many parameters as the recipe's; a recipe of several instances copies them.
     """
+    recipe, theirs = one.recipe, one.model.parameters if one.model else None
     whole = devices if devices <= WIDEST else tensor
-    if devices <= one.recipe.devices or not (
-        model and model.parameters and one.model and one.model.parameters
-    ):
+    if devices * recipe.instances <= recipe.devices:
         return (whole,)
-    return whole, min(max(tensor * model.parameters / one.model.parameters, 1.0), devices)
+    wider = model.parameters / theirs if model and model.parameters and theirs else None
+    copied = min(max(tensor * (wider or 1.0), 1.0), devices)
+    if recipe.instances > 1:
+        return (copied,)
+    return (whole, copied) if wider else (whole,)
 
 
 def _by_rule(layout: ParallelLayout) -> float:

@@ -153,7 +153,7 @@ def _is_abroad(situation: StartSituation, path: tuple[str, ...]) -> bool:
 
 def _is_kin(situation: StartSituation, model: ModelTraits, path: tuple[str, ...]) -> bool:
     """True if the recipe is for a chip of the same architecture, and for text where the question is."""
-    is_near = not path or not situation.hardware or bool(set(path[:-1]) & set(situation.hardware))
+    is_near = not path or not situation.hardware or bool(set(path[:-1] or path) & set(situation.hardware))
     return is_near and model.is_pooling == bool(situation.facts.get("pooling"))
 
 

@@ -144,6 +144,18 @@ def test_a_split_over_all_devices_is_copied_or_widened_on_more_and_kept_on_fewer
     assert alike(same, tp=2) == 1 > alike(same, dp=2)
 
 
+def test_a_recipe_of_several_instances_is_copied_on_more_devices_than_one_of_them_has() -> None:
+    fleet = recipe("r", devices=8, layout={"tp": 2}, instances=4)
+    one = replace(weighed(fleet)[0], model=MODELS["small"])
+
+    def alike(model: ModelTraits | None, **sizes: Any) -> float:
+        return likeness(ParallelLayout(**sizes), one, model, training=False)
+
+    assert alike(MODELS["small"], tp=2, dp=4) == alike(None, tp=2, dp=4) == 1 > alike(None, tp=8)
+    assert alike(replace(MODELS["small"], parameters=16e9), tp=4, dp=2) == 1
+    assert alike(None, tp=2) == 1 > alike(None, dp=2)
+
+
 def test_experts_are_held_by_the_devices_that_share_them_out() -> None:
     mixture = replace(MODELS["experts"], routed=560e9)
     assert mixture.device_parameters(1, 1, 8) == pytest.approx(40e9 + 70e9)

@@ -126,3 +126,10 @@ def test_a_recipe_for_short_times_is_further_from_a_question_for_many_requests()
     objective = replace(situation().problem.objective, metric="tpot", better=Better.LOWER)
     quick = replace(situation(), problem=replace(situation().problem, objective=objective))
     assert distance(few, quick) == distance(many, quick)
+
+
+def test_a_recipe_of_a_maker_alone_is_near_its_chips_and_not_those_of_others() -> None:
+    paths = {**HARDWARE, "maker-a": ("maker-a",), "maker-c": ("maker-c",)}
+    near = [recipe("all", hardware="maker-a"), recipe("others", hardware="maker-c")]
+    found = weigh(situation(), near, MODELS.__getitem__, paths.__getitem__)
+    assert {one.recipe.id: one.is_foreign for one in found} == {"all": False, "others": True}
