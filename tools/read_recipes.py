@@ -26,7 +26,7 @@ import yaml
 from ingest.door.records import RecordError, Records
 from ingest.formats.recipes.recipe_commands import PLACES, TRAINERS, layout_of
 from ingest.formats.recipes.recipe_records import recipe
-from ingest.questions.launches.launch import Launch, read_launches
+from ingest.questions.launches.launch import Launch, LaunchForm, read_launches
 from ingest.questions.launches.running import RunningSetting, running_settings
 from ingest.questions.launches.script import readable
 from ingest.questions.launches.variables import NOT_TUNED_ENVIRONMENT
@@ -38,7 +38,8 @@ from kg.terms.meanings import meaning_of, variant_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
 from recommender.ranking.starts.flags.layout_flags import FIELDED
-from tools.recipe_forms import FORMS, Document, Published
+from tools.recipe_documents import Document, Published
+from tools.recipe_forms import FORMS
 from tools.shipped_names import shipped_names
 
 TABLE = Path(__file__).with_name("recipe_places.yaml")
@@ -48,8 +49,10 @@ _SOMEWHERE = re.compile(
     r"^[~./]|\b\d{1,3}(?:\.\d{1,3}){3}\b|://|^\$|/(data|mnt|home|workspace|path)/|\.(jsonl?|parquet|py|txt)$"
 )
 _ABSENT = re.compile(
-    r"^<|^[0-9a-f]{40}$|your|\$|\0|path[_/-]?to|^model$|^weights$|ckpt|checkpoint", re.IGNORECASE
+    r"^<|^[0-9a-f]{40}$|your|\$|\0|path[_/-]?to|^(model|weights|bench)$|ckpt|checkpoint", re.IGNORECASE
 )
+_QUANTISED = re.compile(r"(?:amd/)?(.+)-FP8-KV")
+"""A model as AMD quantises it, and the model that it is of."""
 _BUILDER = re.compile(r"\.(?:q?lora_|dora_)?(\w+)$")
 """Function that makes a model in torchtune, by the name of which it is known."""
 
@@ -115,7 +118,9 @@ def recipes(
     """
     for place in row["places"]:
         patterns = [re.compile(translate(one.replace("**/", "*"))) for one in place["paths"]]
-        for path in sorted(name for name in checkout.objects if any(p.fullmatch(name) for p in patterns)):
+        without = re.compile(place.get("without", r"(?!)"))
+        named = (name for name in checkout.objects if any(p.fullmatch(name) for p in patterns))
+        for path in sorted(name for name in named if not without.search(name)):
             if (text := checkout.read(path)) is None:
                 left["not there, or too large"] += 1
                 continue
@@ -123,7 +128,7 @@ def recipes(
                 found = list(
                     FORMS[place["form"]](Document(path=path, text=text, place=place, read=checkout.read))
                 )
-            except (yaml.YAMLError, KeyError, TypeError, AttributeError, SyntaxError) as fault:
+            except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, SyntaxError) as fault:
                 left[f"{path}: not of the form {place['form']}: {fault!r}"[:160]] += 1
                 continue
             for published in found:
@@ -186,6 +191,8 @@ def _drafts(
             continue
         draft = _draft(launch, _own(settings, program, place), framework, published, path, place)
         draft["model"] = draft["model"] or _named_by(path, records)
+        if records.model(draft["model"]) is None and (found := _QUANTISED.fullmatch(draft["model"])):
+            draft |= {"reported_model": draft["model"], "model": found[1], "precision": "fp8"}
         if not draft["model"]:
             left["the model is not told"] += 1
         elif draft["hardware"] and not records.hardware(draft["hardware"])[1]:
@@ -245,6 +252,7 @@ def _draft(
         said.get("hardware")
         or _chip(f"{published.near} {path} {published.title}")
         or place.get("hardware", "")
+        or said.get("vendor", "")
     )
     if hardware.startswith("ascend") and framework == "vllm":
         framework = "vllm-ascend"
@@ -253,6 +261,8 @@ def _draft(
         for one in running
         if one.is_known and one.value and _is_kept(one)
     ]
+    if launch.form is LaunchForm.MANIFEST:  # its variables come in no order
+        settings.sort(key=lambda one: one["key"] if one["where"] == SettingPlace.ENV else "~")
     if framework == "tensorrt-llm":  # its files have underscores, and so have its flags
         settings = [
             one | {"where": SettingPlace.YAML.value, "key": plain_key(one["key"])}
@@ -268,7 +278,7 @@ def _draft(
     trained = devices if framework in TRAINERS | FIELDED else None
     layout = layout_of(framework, flags, trained) if is_split else {}
     if launch.started.signs.reader == "server":
-        devices = devices_of(layout)
+        devices = devices_of(layout) * said.get("instances", 1)
     if not said.get("sized", True):
         layout = {}
         settings = [one for one in settings if purpose(one["key"]) is not Purpose.LAYOUT]
@@ -289,6 +299,7 @@ def _draft(
         "version": said.get("version") or release,
         "hardware": hardware,
         "devices": devices,
+        "instances": said.get("instances", 1),
         "context": context,
         "precision": said.get("precision") or "",
         "layout": layout,
@@ -311,6 +322,8 @@ def _model(question: Mapping[str, Any], running: list[RunningSetting], said: Map
 def _is_kept(one: RunningSetting) -> bool:
     """True if it is a setting of the program, and not a place or a person's."""
     if one.place is SettingPlace.ENV:
+        if purpose(one.key) is Purpose.SITE:
+            return False
         return NOT_TUNED_ENVIRONMENT.search(one.key) is None and _SOMEWHERE.search(one.value) is None
     if one.key.lstrip("-") in PLACES or _SOMEWHERE.search(one.value):
         return False

@@ -8,17 +8,16 @@ import ast
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 import yaml
 
 from kg.nouns.values import Value
-
-Read = Callable[[str], str | None]
-"""The text of a file of the checkout by its path; None where it is not there."""
+from tools.kustomize import build
+from tools.recipe_documents import Document, Published, Read, command, flags
+from tools.recipe_tables import bench, mad, overrides, performance
 
 _BLOCK = re.compile(r"^( *)```+ *(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
@@ -29,45 +28,6 @@ _BLACKWELL = {"brand": "NVIDIA", "generation": "blackwell"}
 _FORMATS = {"nvfp4": _BLACKWELL, "fp4": _BLACKWELL}
 """Chips of formats where a variant of vLLM's recipes states none, as the project's page has them."""
 _ROLE = re.compile(r"_(pretrain|sft|peft|lora)(?=_|$)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """A configuration as it is published.
-
-    Attributes:
-        text: What launches it.
-        line: Where it begins, from 1.
-        title: Its heading or name.
-        near: Words around it that may name a chip.
-        files: Texts of files that it names and that the checkout does not hold under that name.
-        said: Fields of a recipe that the document itself states; not ``sized`` where its parallel sizes are
-            what fits, for no load in particular.
-    """
-
-    text: str
-    line: int = 1
-    title: str = ""
-    near: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
-    said: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """A document of a checkout.
-
-    Attributes:
-        path: Of the file.
-        text: Of the file.
-        place: The row of the table that names it.
-        read: Reads other files of the checkout.
-    """
-
-    path: str
-    text: str
-    place: Mapping[str, Any]
-    read: Read
 
 
 def launches(of: Document) -> Iterator[Published]:
@@ -89,14 +49,84 @@ def file(of: Document) -> Iterator[Published]:
     if (values := of.read(str(PurePosixPath(of.path).with_name("values.yaml")))) is not None:
         found = re.search(r"^    name: *(\S+)", values, re.MULTILINE)
         model = found[1] if found else ""
-    command = of.place["command"].format(file=PurePosixPath(of.path).name, model=model or "MODEL")
+    path = PurePosixPath(of.path)
+    served = re.search(r"^served-model-name: *(\S+)", of.text, re.MULTILINE)
+    named = served[1] if served else path.stem
     ranks = re.search(r"nproc_per_node[ =](\d+)", of.text)
+    said: dict[str, Any] = {"devices": int(ranks[1])} if ranks else {}
     yield Published(
-        text=command,
-        title=PurePosixPath(of.path).name,
-        files={PurePosixPath(of.path).name: of.text},
-        said={"devices": int(ranks[1])} if ranks else {},
+        text=of.place["command"].format(file=path.name, model=model or named),
+        title=f"{path.parts[-3]}, {path.name}" if path.name == "serving-args.yaml" else path.name,
+        files={path.name: of.text},
+        said=said,
     )
+
+
+_POD = {"Deployment", "StatefulSet", "LeaderWorkerSet", "DisaggregatedSet"}
+_LABEL = "llm-d.ai/"
+_LATE = re.compile(r"(vllm serve )([^\n]*\n)\s*([\w.-]+/[\w.-]+) \\\n")
+"""A model on a line of its own behind flags, which its place is free of."""
+
+
+def kustomization(of: Document) -> Iterator[Published]:
+    """Each server of a kustomization, whose base and patches are read together; one of CPUs is left out.
+
+    Words around it are the labels of its nodes and the remarks of the kustomizations that it is made of.
+    """
+    if "\nkind: Component" in of.text:
+        return
+    remarks: list[str] = []
+
+    def read(path: str) -> str | None:
+        text = of.read(path)
+        if text is not None and PurePosixPath(path).name.startswith("kustomization"):
+            remarks.extend(re.findall(r"^ *#.*", text, re.MULTILINE))
+        return text
+
+    built = [one for one in build(of.path, read) if one["kind"] in _POD]
+    servers = [found for one in built for found in _servers(one, 1, 1, {})]
+    labels = [server["metadata"]["labels"] for server, _ in servers]
+    is_split = any(one.get(f"{_LABEL}role") == "prefill" for one in labels)
+    place = "/".join(PurePosixPath(of.path).parts[1:-1]).replace("modelserver/", "")
+    for (server, copies), label in zip(servers, labels, strict=True):
+        role, variant = label.get(f"{_LABEL}role", ""), label.get(f"{_LABEL}accelerator-variant", "")
+        if variant == "cpu" or role not in {"", "prefill", "decode"}:
+            continue
+        group = server["spec"].pop("group")
+        selector = server["spec"].get("nodeSelector") or {}
+        for one in server["spec"]["containers"]:
+            one["args"] = [_LATE.sub(r"\1\3 \2", str(word)) for word in one.get("args") or ()]
+        text = {"spec": {"size": group, "workerTemplate": server}}
+        yield Published(
+            text=yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", **text}, sort_keys=False, width=10_000),
+            title=f"{place}, {role}" if is_split else place,
+            near=" ".join((*map(str, selector.values()), *remarks)),
+            said={
+                "role": role if is_split else "serve",
+                "instances": copies,
+                "vendor": label.get(f"{_LABEL}accelerator-vendor", ""),
+            },
+        )
+
+
+def _servers(
+    node: Any, copies: int, group: int, labels: Mapping[str, str]
+) -> Iterator[tuple[dict[str, Any], int]]:
+    """The pods of an object, each with its labels, the size of its group and the number of its copies."""
+    if isinstance(node, list):
+        for item in node:
+            yield from _servers(item, copies, group, labels)
+    if not isinstance(node, dict):
+        return
+    copies *= int(node.get("replicas", 1)) * int(node.get("slices", 1))
+    group = int(node.get("size", group)) if "workerTemplate" in node else group
+    labels = {**labels, **((node.get("metadata") or {}).get("labels") or {})}
+    if isinstance(node.get("containers"), list):
+        main = {name: node[name] for name in ("nodeSelector", "containers") if name in node}
+        yield {"metadata": {"labels": dict(labels)}, "spec": {**main, "group": group}}, copies
+        return
+    for inner in node.values():
+        yield from _servers(inner, copies, group, labels)
 
 
 def primus(of: Document) -> Iterator[Published]:
@@ -104,7 +134,7 @@ def primus(of: Document) -> Iterator[Published]:
     content = yaml.safe_load(of.text)
     module = content["modules"]["pre_trainer"]
     model = str(module["model"]).removesuffix(".yaml")
-    words = _flags(module["overrides"])
+    words = flags(module["overrides"])
     yield Published(
         text=shlex.join(["torchrun", "--nproc_per_node", "8", "Megatron-LM/pretrain_gpt.py", *words]),
         title=PurePosixPath(of.path).name,
@@ -179,7 +209,7 @@ def _vllm_recipe(
         return  # only a size, and that by the page's own rule
     model = variant.get("model_id") or raw["model"]["model_id"]
     yield Published(
-        text=_command(["vllm", "serve", model, *words], exported),
+        text=command(["vllm", "serve", model, *words], exported),
         title=f"{name}, {strategy}",
         near=machine.replace("_", "-"),
         said={
@@ -213,7 +243,7 @@ def cookbook(of: Document) -> Iterator[Published]:
                         words += map(str, engine.get("extra_args") or ())
                         words += ["--disaggregation-mode", role] * (role != "engine")
                         yield Published(
-                            text=_command(
+                            text=command(
                                 ["python", "-m", "sglang.launch_server", "--model-path", path_of, *words],
                                 engine.get("env_vars") or {},
                             ),
@@ -236,8 +266,8 @@ def scenarios(of: Document) -> Iterator[Published]:
         given = dict(one["parameters"])
         exported = dict(word.split("=", 1) for word in str(given.pop("env_vars", "")).split())
         yield Published(
-            text=_command(
-                ["python", "-m", "sglang.launch_server", *_flags(given, dash=True)],
+            text=command(
+                ["python", "-m", "sglang.launch_server", *flags(given, dash=True)],
                 exported,
             ),
             title=f"{one['scenario']}, {one['gpu_count']} devices",
@@ -309,13 +339,13 @@ def bridge(of: Document) -> Iterator[Published]:
         stem = item.name[: found.start()]
         task = _ROLE.search(stem)
         yield Published(
-            text=_command(
+            text=command(
                 [
                     "torchrun",
                     "--nproc_per_node",
                     found[1],
                     "Megatron-LM/pretrain_gpt.py",
-                    *_flags(given, dash=True),
+                    *flags(given, dash=True),
                 ],
                 exported,
             ),
@@ -340,7 +370,7 @@ def maxtext(of: Document) -> Iterator[Published]:
         words = given[1].replace("\\\n", " ").split()
         exported = {"LIBTPU_INIT_ARGS": " ".join(flags[1].replace("\\\n", " ").split())} if flags else {}
         yield Published(
-            text=_command(["python3", "-m", "MaxText.train", *words], exported),
+            text=command(["python3", "-m", "MaxText.train", *words], exported),
             title=PurePosixPath(of.path).parts[-3],
             said={"devices": math.prod(map(int, (shape[1] or shape[2]).split("x")))},
         )
@@ -348,21 +378,20 @@ def maxtext(of: Document) -> Iterator[Published]:
 
 FORMS: Mapping[str, Callable[[Document], Iterator[Published]]] = {
     form.__name__: form
-    for form in (launches, file, primus, vllm_recipes, cookbook, scenarios, tensorrt, bridge, maxtext)
+    for form in (
+        launches,
+        file,
+        overrides,
+        performance,
+        mad,
+        bench,
+        kustomization,
+        primus,
+        vllm_recipes,
+        cookbook,
+        scenarios,
+        tensorrt,
+        bridge,
+        maxtext,
+    )
 }
-
-
-def _flags(given: Mapping[str, Any], *, dash: bool = False) -> list[str]:
-    """Flags for values: a true one alone, a false or missing one left out."""
-    words: list[str] = []
-    for name, value in given.items():
-        if value is None or value is False or isinstance(value, dict):
-            continue
-        flag = f"--{name.replace('_', '-')}" if dash else f"--{name}"
-        words += [flag] if value is True else [flag, str(value)]
-    return words
-
-
-def _command(words: Sequence[str], exported: Mapping[str, Any]) -> str:
-    lines = [f"export {name}={shlex.quote(str(value))}" for name, value in exported.items()]
-    return "\n".join([*lines, shlex.join(words)])
