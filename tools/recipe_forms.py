@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from kg.nouns.values import Value
-from tools.kustomize import build
-from tools.recipe_documents import Document, Published, Read, command, flags
+from tools.kustomize import Read, build
+from tools.recipe_documents import Document, Published, command, flags
 from tools.recipe_tables import bench, mad, overrides, performance
 
 _BLOCK = re.compile(r"^( *)```+ *(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)

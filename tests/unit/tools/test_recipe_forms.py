@@ -41,10 +41,14 @@ RUNS = """
 
 
 def published(
-    form: str, text: str, path: str, place: Mapping[str, Any] | None = None, **files: str
+    form: str,
+    text: str,
+    path: str,
+    place: Mapping[str, Any] | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> list[Published]:
     def read(name: str) -> str | None:
-        return {path: text, **files}.get(name)
+        return {path: text, **(files or {})}.get(name)
 
     return list(FORMS[form](Document(path=path, text=text, place=place or {}, read=read)))
 
@@ -55,7 +59,7 @@ def test_a_kustomization_is_a_server_for_each_role_with_its_group_and_copies() -
         for role in ("prefill", "decode")
     }
     top = "# On GB200.\nresources: [prefill.yaml, decode.yaml]\n"
-    found = published("kustomization", top, "guides/pd/modelserver/gpu/kustomization.yaml", **files)
+    found = published("kustomization", top, "guides/pd/modelserver/gpu/kustomization.yaml", files=files)
     assert [one.title for one in found] == ["pd/gpu, prefill", "pd/gpu, decode"]
     assert found[1].said == {"role": "decode", "instances": 2, "vendor": "nvidia"}
     assert found[0].near == "nvidia-h200 # On GB200."
@@ -69,11 +73,11 @@ def test_a_kustomization_is_a_server_for_each_role_with_its_group_and_copies() -
 def test_a_server_of_no_split_serves_and_one_of_cpus_is_left_out() -> None:
     path, name = "guides/a/modelserver/kustomization.yaml", "guides/a/modelserver/pod.yaml"
     pod = GROUP.replace("NAME", "decode")
-    (alone,) = published("kustomization", "resources: [pod.yaml]", path, **{name: pod})
+    (alone,) = published("kustomization", "resources: [pod.yaml]", path, files={name: pod})
     assert alone.said["role"] == "serve"
     labels = "labels: [{pairs: {llm-d.ai/accelerator-variant: cpu}}]"
-    assert not published("kustomization", f"resources: [pod.yaml]\n{labels}", path, **{name: pod})
-    assert not published("kustomization", "resources: [pod.yaml]\nkind: Component", path, **{name: pod})
+    assert not published("kustomization", f"resources: [pod.yaml]\n{labels}", path, files={name: pod})
+    assert not published("kustomization", "resources: [pod.yaml]\nkind: Component", path, files={name: pod})
 
 
 def test_rows_of_a_table_of_performance_are_overrides() -> None:
