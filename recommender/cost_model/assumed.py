@@ -152,7 +152,10 @@ def assumed_by_price(
             yield _load(float(batch), copies, load, best)
     if priced.get("speculative_tokens") and "acceptance" not in question.settings:
         method = str(priced.get("draft_method", "other"))
-        share = usual_share(method, int(float(str(priced["speculative_tokens"]))))
+        drafted, steps = (
+            int(float(str(priced.get(name, 0)))) for name in ("speculative_tokens", "draft_steps")
+        )
+        share = usual_share(method, drafted, steps)
         words = f"{share:.0%} of drafted tokens accepted" + (f" ({method})" if method != "other" else "")
         yield _assumed("shape.acceptance", share, words, "--shape acceptance=N")
     if question.model.encodes and not any(name in stated for name in ("input_len", "seq_len")):

@@ -58,7 +58,8 @@ def configuration_command(text: str, place: str) -> list[ShellCommand]:
     signs = next((one for one in program_signs().values() if _is_of(one, content)), None)
     if signs is None:
         return []
-    command = signs.commands[0].split() if signs.commands else ("python", _SCRIPT)
+    own = signs.scripts[0] if signs.reader == "mindformers" else _SCRIPT
+    command = signs.commands[0].split() if signs.commands else ("python", own)
     option = () if POSITIONAL in signs.file else (f"--{signs.file[0]}",)
     return [ShellCommand(words=(*command, *option, itself))]
 

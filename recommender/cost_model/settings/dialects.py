@@ -79,11 +79,15 @@ def translate(
             found.setdefault("offload", "parameters" if found.get("zero_stage") == 3 else "optimizer")
     if phase == "serving" and not stated.facts.get("prefix_cache", 1):
         found["prefix_hit"] = 0.0
-    drafting = method_of(str(told.get("method", told.get("speculative_algorithm", ""))))
+    named = [name for name in parameters if plain_key(name).rpartition(".")[2] in _DRAFTS_BY]
+    drafting = next((way for name in named if (way := method_of(str(parameters[name]))) != "other"), "other")
     if phase == "serving" and drafting != "other":
+        read |= {*named}
         found["draft_method"] = drafting
         if drafting == "mtp":
             found.setdefault("speculative_tokens", DRAFTED_BY_LAYER)
+        elif (steps := found.get("draft_steps")) is not None:
+            found.setdefault("speculative_tokens", steps)
     return Translation(settings=found, untold=tuple(sorted(set(parameters) - read)))
 
 
@@ -108,6 +112,10 @@ def _complete_training(found: dict[str, Value], stated: Statement, count: int | 
         found.setdefault("pure_bf16", 1)
 
 
+_DRAFTS_BY = frozenset(
+    {"method", "speculative_method", "speculative_algorithm", "decoding_type", "speculative_decoding_type"}
+)
+"""Last names of the settings that say what drafts, of vLLM, SGLang and TensorRT-LLM."""
 _HALF = frozenset({"bf16", "fp16"})
 _COUNTED = frozenset({"dp_attention", "world", "turns", "batch", "recompute_method"})
 """Facts that say how degrees are counted."""

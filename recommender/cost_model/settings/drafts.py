@@ -52,27 +52,36 @@ def method_of(text: str) -> str:
     return word if word in DRAFT_METHODS else "other"
 
 
-def tokens_a_step(drafted: Floats, accepted: Floats, method: Floats) -> Floats:
+def tokens_a_step(drafted: Floats, accepted: Floats, method: Floats, steps: Floats) -> Floats:
     """Tokens that a decode step gives a sequence: one, and those that are accepted.
 
     Args:
         drafted: Tokens drafted; 0 for none.
         accepted: Share of them, as engines report it; 0 where it is not stated: then what the method had.
         method: Number of the method.
+        steps: Tokens in a row of a tree; 0 where all are. One of each place is accepted at most, and what a
+            tree adds at a place is not measured: its rows have what a row alone has.
     """
     tokens = 1 + drafted * np.minimum(accepted, 1.0)
     for place, name in enumerate(DRAFT_METHODS):
         its = (accepted <= 0) & (method == place) & (drafted > 0)
         if np.any(its):
             kept = _kept(name, int(np.max(drafted[its])))
-            at, rest = drafted[its].astype(np.int64), drafted[its] % 1
+            row = in_a_row(drafted, steps)[its]
+            at, rest = row.astype(np.int64), row % 1
             tokens[its] = kept[at] + rest * (kept[at + 1] - kept[at])
     return np.asarray(tokens)
 
 
-def usual_share(method: str, drafted: int) -> float:
-    """Share of its tokens that a draft had accepted."""
-    return float(_kept(method, drafted)[drafted] - 1) / max(drafted, 1)
+def in_a_row(drafted: Floats, steps: Floats) -> Floats:
+    """Tokens that a draft has behind one another: all, or as many as a tree is deep."""
+    return np.where(steps > 0, np.minimum(drafted, steps), drafted)
+
+
+def usual_share(method: str, drafted: int, steps: int = 0) -> float:
+    """Share of its tokens that a draft had accepted; of a tree that is so many steps deep, of all."""
+    row = min(drafted, steps) if steps else drafted
+    return float(_kept(method, row)[row] - 1) / max(drafted, 1)
 
 
 @cache
@@ -87,11 +96,11 @@ def _kept(name: str, most: int) -> Floats:
     return np.concatenate([[1.0], 1.0 + np.cumsum(shares)])
 
 
-def passes(drafted: Floats, method: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def passes(drafted: Floats, method: Floats, steps: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Passes of a draft, blocks of each, rows of a sequence that its head reads, tokens it chooses among."""
     at_once, blocks, vocabulary = (
         np.array([getattr(one, name) for one in DRAFT_METHODS.values()])[method.astype(np.int64)]
         for name in ("at_once", "blocks", "vocabulary")
     )
-    times = np.where(at_once, np.minimum(drafted, 1.0), drafted)
+    times = np.where(at_once, np.minimum(drafted, 1.0), in_a_row(drafted, steps))
     return times, blocks, np.where(at_once, drafted, 1.0), vocabulary

@@ -69,7 +69,8 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
     {
         "tensor_parallel": 0, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1, "batch": 1,
         "input_len": 1024, "output_len": 128, "chunk": 0, "prefill_batch": 1, "prefix_hit": 0.0,
-        "speculative_tokens": 0, "acceptance": 0.0, "kv_host_share": 0.0, "sequence_parallel": 0, "graph": 1,
+        "speculative_tokens": 0, "draft_steps": 0, "acceptance": 0.0, "kv_host_share": 0.0,
+        "sequence_parallel": 0, "graph": 1,
         "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
         "prefill_engines": 0, "prefill_tensor_parallel": 0, "index_parallel": 0,
         "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",

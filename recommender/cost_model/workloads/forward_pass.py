@@ -200,7 +200,7 @@ def drafting_us(
         done: The pass.
         sequences: Of it.
     """
-    times, blocks, rows, vocabulary = passes(s["speculative_tokens"], s["draft_method"])
+    times, blocks, rows, vocabulary = passes(s["speculative_tokens"], s["draft_method"], s["draft_steps"])
     head = _head(operators, device, model, s, sequences * rows, np.minimum(vocabulary, model.vocabulary))
     block_us = done.block.device_us + done.wire_us / model.layers
     launched = drafting_launched_us(device, s, done.block)

@@ -84,7 +84,7 @@ class StepTimes:
 
 def step_plan(s: Columns, device: Device) -> StepPlan:
     """The contents of the steps of checked columns: tokens, chunks, and room for requests."""
-    tokens = tokens_a_step(s["speculative_tokens"], s["acceptance"], s["draft_method"])
+    tokens = tokens_a_step(s["speculative_tokens"], s["acceptance"], s["draft_method"], s["draft_steps"])
     # what the prefix holds is not redone
     fresh = np.maximum(s["input_len"] * (1 - s["prefix_hit"]), 1)
     chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)

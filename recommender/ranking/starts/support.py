@@ -54,6 +54,7 @@ ALIKE = 0.5
 """Likeness of layouts from which a recipe is taken to speak for one: less than a doubling apart; a choice."""
 NOTICEABLE = 0.9
 """Doubt below which it is said that measured runs correct a price; a choice."""
+_OF_DRAFTS = ("speculative_tokens", "draft_steps", "draft_method")
 
 
 def known_of(problem: Problem, model: Model | None, tree: HardwareTree) -> str:
@@ -150,7 +151,7 @@ def assumed_by(chosen: ChosenLayout, draft: StartDraft) -> list[StatedFact]:
         return []
     priced = {**chosen.option.settings, **chosen.option.layout.degrees()}
     stated = {*situation.facts} if situation.at_once is None else {*situation.facts, "concurrency"}
-    drafts = {name: question.settings[name] for name in ("speculative_tokens",) if name in question.settings}
+    drafts = {name: question.settings[name] for name in _OF_DRAFTS if name in question.settings}
     is_limited = any(limit.metric in LIMITED for limit in situation.problem.limits)
     best = "keeps the limits" if is_limited and not chosen.option.beyond_limits else "fits"
     best = ADMITTED if draft.roomier is not None else f"the best that {best}"

@@ -50,6 +50,15 @@ def test_a_part_that_is_not_there_is_one_fact_and_an_unknown_one_is_none() -> No
     assert not experts.lacking({})
 
 
+def test_what_is_kept_by_name_is_read_by_the_policy_that_names() -> None:
+    part = part_of("key_proj", "device", "maxtext")
+    assert part is not None
+    assert part == part_of("decoder_layer_input", "offload", "maxtext")
+    for policy, missing in (("full", True), ("minimal", True), ("custom", False)):
+        assert bool(part.lacking({"setting[remat_policy]": policy})) is missing
+    assert not part.lacking({})
+
+
 def test_parts_of_the_work_are_no_parts_of_the_model() -> None:
     assert {part.name for part in parts() if not part.is_built} >= {
         "second pipeline stage",

@@ -28,6 +28,11 @@ DEEPSPEED = json.dumps({"train_micro_batch_size_per_gpu": 2, "zero_optimization"
         ),
         (DEEPSPEED, "deepspeed", "zero_optimization.stage"),
         (
+            "run_mode: train\nparallel_config:\n  model_parallel: 2\n",
+            "mindformers",
+            "parallel_config.model_parallel",
+        ),
+        (
             "per_device_train_batch_size: 2\nmodel_name_or_path: a/B-8B\n",
             "transformers",
             "per_device_train_batch_size",

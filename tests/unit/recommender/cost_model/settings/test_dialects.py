@@ -82,6 +82,23 @@ def test_fields_of_an_object_are_settings_and_those_of_a_peer_are_not() -> None:
     assert found.untold == ("kv_transfer_config.kv_connector_extra_config.prefill.tp_size",)
 
 
+def test_each_program_tells_its_drafts() -> None:
+    tree = {"--speculative-algorithm": "EAGLE3", "--speculative-num-steps": "5", "--speculative-eagle-topk": "8",
+            "--speculative-num-draft-tokens": "32"}  # fmt: skip
+    found = translate(tree, "serving", program="sglang")
+    drafts = {"speculative_tokens": 31, "draft_steps": 5, "draft_method": "eagle3"}
+    assert dict(found.settings) == drafts
+    assert found.untold == ("--speculative-eagle-topk",)
+    layers = {
+        "speculative_config.decoding_type": "MTP",
+        "speculative_config.num_nextn_predict_layers": "2",
+    }
+    for told in (layers, {name.replace("config.", ""): value for name, value in layers.items()}):
+        found = translate(told, "serving", program="tensorrt-llm")
+        assert dict(found.settings) == {"speculative_tokens": 2, "draft_method": "mtp"}
+        assert found.untold == ()
+
+
 def test_graphs_are_told_apart() -> None:
     told = {"compilation_config.cudagraph_mode": "PIECEWISE", "speculative_config.enforce_eager": "true",
             "compilation_config.cudagraph_capture_sizes": "[2, 4, 48, 8]"}  # fmt: skip
