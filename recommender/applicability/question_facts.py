@@ -155,7 +155,9 @@ def _hardware_facts(problem: Problem, tree: HardwareTree) -> dict[str, FactValue
             facts[name] = peak in stated
     elif (formats := stated.get("number_formats")) is not None:
         facts["has_bf16"] = "bfloat16" in str(formats)
-    if (topology := stated.get("link_topology")) is not None:
+    if str(stated.get("link_type", "")).startswith("PCIe"):
+        facts["topology"] = "pcie"
+    elif (topology := stated.get("link_topology")) is not None:
         facts["topology"] = topology
     if (bus := stated.get("unified_bus")) is not None:
         facts["unified_bus"] = bool(bus)

@@ -21,6 +21,7 @@ from recommender.ranking.feasibility.training_fit import (
     activations_bytes,
     micro_batches,
     states_bytes,
+    weights_bytes,
 )
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ def _of_activations(case: AuditCase, question: Question) -> Iterator[SettingFind
     Asked where the launch says the length of its sequences; by more than the model of memory ever erred.
     """
     held, kept = question.machine.device.memory_capacity, activations_bytes(question, {})
+    weights = weights_bytes(question)
     current = {item.key: read_value(item.value, "float") or item.value for item in case.settings}
     read = statement(current, case.program)
     by_fact = {fact: key for key, fact in read.fact_of.items()}
@@ -163,24 +165,25 @@ def _of_activations(case: AuditCase, question: Question) -> Iterator[SettingFind
     if not said or kept is None or not activations_beyond(question):
         return
     length = int(float(str(question.settings["seq_len"])))
-    needs = f"the activations of a micro-batch take {kept / 1e9:,.1f} GB, and a device holds"
+    needs = f"the activations of a micro-batch take {kept / 1e9:,.1f} GB"
+    sizes = f"{weights / 1e9:,.1f} GB", f"{held / 1e9:,.1f}"
     says = [
-        f"with sequences of {length:,} tokens {needs} {held / 1e9:,.1f}",
-        f"序列长 {length:,} 个词元时，一个微批的激活需 {kept / 1e9:,.1f} GB，而单卡只有 {held / 1e9:,.1f} GB",
+        f"with sequences of {length:,} tokens {needs}, the weights {sizes[0]}, and a device holds {sizes[1]}",
+        f"序列长 {length:,} 时，一个微批激活需 {kept / 1e9:,.1f} GB，权重 {sizes[0]}，单卡 {sizes[1]} GB",
     ]
     yield _finding(
         case, next((by_fact[fact] for fact in ("micro_batch", said) if fact in by_fact), ""),
         NO_ROOM, (says[0], says[1]), _STEP_OVERFLOWS, FindingKind.REFUSED, FindingLevel.WARNING,
-        [_written(case, by_fact, change) for change in _less_activations(question, held, said)],
+        [_written(case, by_fact, change) for change in _less_activations(question, held - weights, said)],
     )  # fmt: skip
 
 
 def _less_activations(question: Question, held: float, length: str) -> Iterator[Mapping[str, Value]]:
-    """The change that takes the activations below a device's memory, the cheapest first; at most one.
+    """The change with which the activations have room, the cheapest first; at most one.
 
     Args:
         question: What runs.
-        held: Bytes of a device.
+        held: Bytes of a device beside the weights.
         length: The fact by which the launch says the length of a sequence.
     """
     sizes: list[dict[str, Value]] = [{"micro_batch": size} for size in micro_batches(question)]

@@ -362,6 +362,21 @@ def test_every_command_says_first_that_a_launch_does_not_start(
     assert cure in start  # and what is printed starts
 
 
+@pytest.mark.parametrize(("samples", "tokens", "starts"), [(4, 4096, False), (1, 1024, True)])
+def test_activations_need_room_beside_the_weights(
+    run: Any, tmp_path: Path, samples: int, tokens: int, *, starts: bool
+) -> None:
+    """Alone they are less than twice the device, which the model of memory may be off by."""
+    path = tmp_path / "sft.yaml"
+    path.write_text(
+        "model_name_or_path: Qwen/Qwen2.5-14B-Instruct\nfinetuning_type: lora\nquantization_bit: 4\nbf16: true\n"
+        f"cutoff_len: {tokens}\nper_device_train_batch_size: {samples}\n"
+    )
+    asked = (path, "--hardware", "rtx 4090", "--count", 1)
+    found = [item["rule"] for item in json.loads(run("check", *asked, "--json").out)["findings"]]
+    assert ("no-room-to-start" not in found) is starts
+
+
 TRAINER = "train.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 1 --bf16 true"
 
 

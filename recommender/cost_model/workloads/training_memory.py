@@ -142,17 +142,17 @@ def memory_parts(
 def _weights(model: ModelSizes, s: Columns, ranks: Floats) -> Floats:
     """Weights, with the blocks that are gathered where replicas share them."""
     dense, routed = shares(model, s)
-    tables = model.embeddings * model.vocabulary * model.hidden
-    ends = np.minimum(tables / s["tensor_parallel"] / s["pipeline_parallel"], dense)
-    lost = (model.embeddings - 1) * model.vocabulary * model.hidden / s["tensor_parallel"]
+    table = model.vocabulary * model.hidden / s["tensor_parallel"]
+    ends = np.minimum(table / s["pipeline_parallel"], dense)  # which counts one table, of two too
     is_frozen = s["lora_rank"] > 0
     block = np.full_like(dense, 2.0)
     for bits, size in physics_of("frozen_bytes").items():
         block = np.where(is_frozen & (s["frozen_bits"] == float(bits)), size, block)
-    end = np.where((block < 2) & (s["pure_bf16"] == 0), PHYSICS["cast_bytes"], 2.0)
-    owned = block * (dense + routed - ends) + end * (ends + lost / s["pipeline_parallel"])
+    end_bytes = np.where((block < 2) & (s["pure_bf16"] == 0), PHYSICS["cast_bytes"], 2.0)
+    tables = end_bytes * (ends + (model.embeddings - 1) * table / s["pipeline_parallel"])
+    owned = block * (dense + routed - ends) + tables
     blocks = np.maximum(stage_layers(model, s), 1.0)
-    gathered = PHYSICS["gathered_blocks"] * block * (dense + routed - ends) / blocks + end * ends
+    gathered = PHYSICS["gathered_blocks"] * block * (dense + routed - ends) / blocks + tables
     kept = (owned - block * routed) / ranks + block * routed / expert_copies(s)
     kept = np.where(s["offload"] == CHOICES["offload"].index("parameters"), 0.0, kept)
     return np.where((s["zero_stage"] >= 3) & (ranks > 1), np.minimum(kept + gathered, owned), owned)

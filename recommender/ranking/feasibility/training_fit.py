@@ -142,10 +142,16 @@ def activations_bytes(question: Question, change: Mapping[str, object]) -> float
 
 
 def activations_beyond(question: Question) -> bool:
-    """True if the activations of a micro-batch are more than a device holds, however far off they are."""
-    kept = activations_bytes(question, {})
-    most = OVERESTIMATE * question.machine.device.memory_capacity
-    return kept is not None and kept > most and not question.settings.get("offload")
+    """True if the activations of a micro-batch have no room beside the weights, however far off they are."""
+    kept, weights = activations_bytes(question, {}), weights_bytes(question)
+    held = question.machine.device.memory_capacity
+    is_beyond = kept is not None and kept > OVERESTIMATE * max(held - weights, 0.0)
+    return is_beyond and not question.settings.get("offload")
+
+
+def weights_bytes(question: Question) -> float:
+    """Bytes of the weights alone on the fullest device; 0 where that is not modelled."""
+    return _bytes_of(question, {}, ("weights",)) or 0.0
 
 
 def micro_batches(question: Question) -> Iterator[int]:

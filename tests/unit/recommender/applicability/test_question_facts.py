@@ -10,6 +10,7 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.applicability.question_facts import question_facts, table_bytes
+from recommender.workspace.workspace import Workspace
 
 BOOK = Source(title="a book")
 
@@ -82,6 +83,15 @@ def test_a_question_states_its_facts_by_the_names_that_conditions_read() -> None
     assert facts["software[vllm-ascend]"] == "0.23.0"
     assert facts["setting[--tensor-parallel-size]"] == 4
     assert 0.2 < float(facts["weight_share"]) < 0.23  # type: ignore[arg-type]
+
+
+def test_cards_that_pcie_alone_joins_have_its_topology(shipped: Workspace) -> None:
+    found = {
+        name: question_facts(problem(hardware=Hardware(name=name)), shipped.hardware, None).get("topology")
+        for name in ("geforce-rtx-4090", "h100-sxm", "ascend-910b1")
+    }
+    assert found.pop("geforce-rtx-4090") == "pcie"
+    assert "pcie" not in found.values()
 
 
 def test_what_nobody_states_is_unknown() -> None:

@@ -176,3 +176,19 @@ def test_layers_that_are_shared_want_sequence_parallelism(words: str, rule: str)
 def test_attention_is_not_copied_over_one_replica(copies: str, is_told: bool) -> None:
     script = f"python -m sglang.launch_server --model-path a/B --tp 8 --enable-dp-attention {copies}"
     assert ("sglang-dp-attention-alone" in judged(script, "sglang", "0.5.23")) is is_told
+
+
+def test_a_quantisation_by_name_holds_on_to_the_plain_kernels_where_others_run() -> None:
+    script = "vllm serve a/B-AWQ --quantization {}"
+    ampere = {"hardware": frozenset({"nvidia"}), "has_bf16": True}
+    for name in ("awq", "gptq"):
+        assert "slow-kernel-by-name" in judged(script.format(name), **ampere)
+        assert "slow-kernel-by-name" not in judged(script.format(f"{name}_marlin"), **ampere)
+        for other in ({**ampere, "has_bf16": False}, {**ampere, "hardware": frozenset({"huawei"})}):
+            assert "slow-kernel-by-name" not in judged(script.format(name), **other)
+
+
+def test_peer_access_is_asked_for_only_where_cards_have_it() -> None:
+    script = "export NCCL_P2P_DISABLE=1\nvllm serve a/B -tp 2"
+    assert "nccl-p2p-off" in judged(script, topology="full mesh", devices=2)
+    assert "nccl-p2p-off" not in judged(script, topology="pcie", devices=2)

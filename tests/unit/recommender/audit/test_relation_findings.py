@@ -206,3 +206,23 @@ def test_a_relation_blames_a_size_that_it_reads() -> None:
     for one in relations():
         assert one.blamed in {one.whole, *one.parts} or one.whole == "answers"
         assert one.says.keys() == {"en", "zh"}
+
+
+@pytest.mark.parametrize(
+    ("script", "remedy"),
+    [
+        (
+            "python -m sglang.launch_server --model-path x --max-running-requests 256 {}--cuda-graph-max-bs 64",
+            256,
+        ),
+        ("trtllm-serve x --max_batch_size 96 {}--config a.yml", None),  # of a file that is not there
+        ("vllm serve a/B --max-num-seqs 48 {}--compilation-config.max_cudagraph_capture_size 32", 48),
+        ("vllm serve a/B --max-num-seqs 32 {}--compilation-config.max_cudagraph_capture_size 32", None),
+    ],
+)
+def test_graphs_are_captured_for_as_many_requests_as_may_run(script: str, remedy: int | None) -> None:
+    program = {"vllm": "vllm", "python": "sglang", "trtllm-serve": "tensorrt-llm"}[script.partition(" ")[0]]
+    rule = judged(script.format(""), program, "", told=True).get("graphs-below-requests")
+    assert (rule and rule.remedy.rpartition(" ")[2]) == (remedy and str(remedy))
+    eager = "--enforce-eager " if program == "vllm" else "--disable-cuda-graph "
+    assert "graphs-below-requests" not in judged(script.format(eager), program, "", told=True)

@@ -102,6 +102,18 @@ def test_four_bit_weights_beside_adapters_take_a_third() -> None:
     )  # what is trained is whole
 
 
+def test_each_table_of_the_vocabulary_is_cast_once_beside_narrow_weights() -> None:
+    sizes = model("llama-2-7b")
+    tables = sizes.embeddings * sizes.vocabulary * sizes.hidden
+    assert sizes.embeddings == 2
+    for bits, size in physics_of("frozen_bytes").items():
+        wide, narrow = (
+            parts(devices=1, lora_rank=16, frozen_bits=one)["weights"] for one in (16, float(bits))
+        )
+        end = PHYSICS["cast_bytes"] if size < 2 else 2
+        assert narrow == pytest.approx(size * (wide / 2 - tables) + end * tables)
+
+
 def test_compressed_and_grouped_attention_keep_what_they_read() -> None:
     def block(**sizes: float) -> float:
         said = {"layers": 8, "hidden_size": 4096, "attention_heads": 32, "intermediate_size": 8192, **sizes}
