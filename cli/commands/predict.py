@@ -23,7 +23,9 @@ def predict(
     question: ProblemOptions,
     server: Annotated[
         str | None,
-        typer.Option("--server", help="Server type (sets link bandwidth), such as atlas-800t-a2."),
+        typer.Option(
+            "--server", help="Server type, such as atlas-800t-a2, or which of several launches of a script."
+        ),
     ] = None,
     intensity: Annotated[
         float | None,

@@ -20,6 +20,8 @@ _OUR_OWN = frozenset({"notes", "origins"})
 """Keys that readers of a launch add themselves."""
 LONGEST_NAME = 1_000
 """Characters of a name or the path of a model; a choice."""
+LEFT_OPEN = "auto"
+"""Value by which a file leaves a size to what reads it: it says nothing."""
 LEFT_TO_THE_PROGRAM = -1
 """The value by which vLLM and MindIE are told to choose a size themselves."""
 _COUNTED = frozenset({"degree", "batch"})
@@ -91,6 +93,8 @@ def check_settings(settings: Mapping[str, Value], program: str = "") -> None:
     said: dict[str, str] = {}
     for name, value in settings.items():
         kind = kind_of(name)
+        if value == LEFT_OPEN:
+            continue
         other = said.setdefault(size_of(name, program) or name, name)
         if str(settings[other]) != str(value):
             said_by = f"{other} is {settings[other]} and {name} {value}"

@@ -191,6 +191,8 @@ class Setting:
         typed = read_value(value, self.type)
         if typed is None and self.type == "int" and self.place is SettingPlace.JSON:
             typed = read_value(value, "bool")  # JSON's true counts as 1 where a program wants a number
+        if typed is None and self.type == "list" and self.place is SettingPlace.YAML:
+            typed = _bare_items(value)
         if typed is None:
             return _is_none(value)
         if self.choices:
@@ -256,6 +258,14 @@ def _items(value: Value) -> Value:
         except ValueError:
             return None
     return tuple(part for part in text.replace(",", " ").split() if part) or None
+
+
+def _bare_items(value: Value) -> Value:
+    """The items of a list whose words have no quotes, as YAML and Hydra write one; None for another text."""
+    text = _text(value).strip()
+    if not (text.startswith("[") and text.endswith("]")) or set(text[1:-1]) & set("[]{}"):
+        return None
+    return tuple(part for item in text[1:-1].split(",") if (part := item.strip().strip("'\"")))
 
 
 def _text(value: Value) -> str:

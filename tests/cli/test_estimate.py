@@ -1,6 +1,7 @@
 """``tunegraph estimate``: what a configuration would cost."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,6 +68,19 @@ def test_a_missing_fact_is_named(run: Any) -> None:
     sizes = run("estimate", "--model", "clip", "--hardware", "ascend-910b1", "--set", "seq_len=128")
     assert sizes.code == 3
     assert "hidden_size" in sizes.err
+
+
+def test_one_of_several_launches_is_picked_by_its_number(run: Any, tmp_path: Path) -> None:
+    script = tmp_path / "a.sh"
+    lines = (f"vllm serve meta-llama/Llama-3.1-8B-Instruct -tp {size} --port 800{size}" for size in (1, 2))
+    script.write_text("\n".join(lines))
+    for command in ("estimate", "predict"):
+        ran = run(command, "--from-command", script, "--hardware", "h100-sxm", "--server", 2)
+        assert ran.code == 0
+    assert (
+        "tensor_parallel=2"
+        in run("estimate", "--from-command", script, "--hardware", "h100-sxm", "--server", 2).out
+    )
 
 
 def test_an_unknown_model_or_device_is_refused(run: Any) -> None:

@@ -383,12 +383,21 @@ def _facts(
     else:
         facts = trainers.read_trainer(started, given, environment)
     notes = tuple(note for note in facts.notes if note.removeprefix(f"{NOT_READ} ") not in read)
-    facts = replace(facts, notes=(*notes, *_undivided(facts.question, signs.id)))
+    sliced = (
+        f"a slice of a device is given ({name}): memory and prices here are those of a whole one"
+        for name in variables
+        if _SLICE in name
+    )
+    facts = replace(facts, notes=(*notes, *_undivided(facts.question, signs.id), *sliced))
     if device := named_device(variables):
         facts = replace(facts, question={**facts.question, "hardware": device})
     if visible is None or "count" in facts.question:
         return facts
     return replace(facts, question={**facts.question, "count": visible})
+
+
+_SLICE = "/mig-"
+"""In the name of a resource of Kubernetes that is a part of an NVIDIA device."""
 
 
 def _undivided(question: Mapping[str, object], program: str) -> Iterator[str]:

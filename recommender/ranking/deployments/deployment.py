@@ -100,7 +100,8 @@ def rated_deployments(
     """
     open_ = {*DEGREES.values(), "batch", "concurrency"}
     kept = {name: value for name, value in base.settings.items() if name not in open_}
-    if role:
+    hands_over = float(str(base.settings.get("output_len", SERVING["output_len"]))) > 1
+    if role and hands_over:  # else nobody decodes, and no cache is moved
         kept["separation"] = "separate"
     loads = {2.0**k for k in range(int(math.log2(most_at_once)) + 1)} | {most_at_once}
     for count in counts:

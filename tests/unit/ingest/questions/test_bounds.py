@@ -54,6 +54,12 @@ def test_one_size_in_two_spellings_is_one_value() -> None:
         check_settings({"tp-size": 4, "tp": 8})
 
 
+def test_a_size_that_a_file_leaves_to_its_reader_contradicts_nothing() -> None:
+    sizes: dict[str, Value] = {"per_device_train_batch_size": 2, "train_micro_batch_size_per_gpu": "auto"}
+    for told in (sizes, dict(reversed(sizes.items()))):
+        check_settings(told)
+
+
 def test_a_name_says_what_its_program_means_by_it() -> None:
     settings: dict[str, Value] = {"parallel": 4, "batch_size": 512}
     check_settings(settings, "llama.cpp")  # whose batch is of tokens, beside four users

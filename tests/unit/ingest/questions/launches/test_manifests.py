@@ -293,3 +293,19 @@ def test_the_values_of_a_chart_are_the_command_that_it_makes_of_them() -> None:
 )
 def test_other_texts_hold_no_values_of_it(text: str) -> None:
     assert chart_commands(text) == []
+
+
+def test_a_slice_of_a_device_is_no_device() -> None:
+    pod = """kind: Pod
+spec:
+  containers:
+    - image: vllm/vllm-openai:v0.9.2
+      args: [--model, a/B-8B]
+      resources: {limits: {RESOURCE: 1}}
+"""
+    notes = {
+        name: " ".join(read_launch(pod.replace("RESOURCE", name), "pod.yaml").notes)
+        for name in ("nvidia.com/mig-3g.40gb", "nvidia.com/gpu")
+    }
+    assert "a slice of a device is given (nvidia.com/mig-3g.40gb)" in notes["nvidia.com/mig-3g.40gb"]
+    assert "slice" not in notes["nvidia.com/gpu"]

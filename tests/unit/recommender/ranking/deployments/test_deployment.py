@@ -8,19 +8,26 @@ from kg.nouns.knowledge import Model
 from kg.triples.model_facts import facts_of
 from kg.triples.serialisation import from_graph
 from recommender.cost_model.question import Question, QuestionFacts
-from recommender.ranking.deployments.deployment import RatedDeployment, rated_deployments
+from recommender.ranking.deployments.deployment import PREFILL, RatedDeployment, rated_deployments
 from recommender.workspace.workspace import Workspace
 
 ANSWER = 1024
 
 
 def rated(
-    shipped: Workspace, model: str, device: str, *counts: int, precision: str = "bf16", most: float = 64.0
+    shipped: Workspace,
+    model: str,
+    device: str,
+    *counts: int,
+    precision: str = "bf16",
+    most: float = 64.0,
+    answer: int = ANSWER,
+    role: str = "",
 ) -> list[RatedDeployment]:
     facts = QuestionFacts.look_up(
         model, facts_of(from_graph(shipped.graph, Model, model)), shipped.hardware, device
     )
-    settings = {"input_len": 1024, "output_len": ANSWER, "precision": precision}
+    settings = {"input_len": 1024, "output_len": answer, "precision": precision}
     base = Question(
         model=facts.model_sizes(),
         machine=facts.machine(counts[-1]),
@@ -28,7 +35,7 @@ def rated(
         settings=settings,
         engine="vllm",
     )
-    return list(rated_deployments(base, "vllm", counts, most))
+    return list(rated_deployments(base, "vllm", counts, most, role))
 
 
 def test_a_smaller_memory_holds_fewer_layouts(shipped: Workspace) -> None:
@@ -69,3 +76,11 @@ def test_a_deployment_has_the_price_of_the_same_layout_in_a_plan(shipped: Worksp
         one for one in found if one.deployment.layout == start.layout and one.deployment.concurrency == 256
     ]
     assert [one.throughput for one in same] == [pytest.approx(start.expected[0].value, rel=1e-3)]
+
+
+def test_what_answers_in_one_pass_hands_no_cache_over(shipped: Workspace) -> None:
+    """A card without a known network serves it, and its first token waits for no link."""
+    [alone] = rated(shipped, "llama-3-1-8b", "l40s", 1, answer=1, role=PREFILL)
+    assert alone.requests_per_s * 1024 == pytest.approx(alone.throughput)
+    first, moved = (rated(shipped, "llama-3-1-8b", "h100-sxm", 1, answer=n, role=PREFILL)[0] for n in (1, 2))
+    assert first.ttft_s < moved.ttft_s
