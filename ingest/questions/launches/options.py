@@ -53,7 +53,7 @@ class LaunchOptions:
     def unreadable(self, unimportant: Collection[str]) -> list[str]:
         """Notes on options that could not be read; options that do not matter are left out."""
         notes = [
-            f"could not be read: --{name.replace('_', '-')} is {what}"
+            f"could not be read: {name if '.' in name else '--' + name.replace('_', '-')} is {what}"
             for name, what in self.unknown.items()
             if name not in unimportant
         ]

@@ -193,3 +193,9 @@ def test_what_the_own_configuration_of_torchtune_says_holds_unless_told() -> Non
     assert "fsdp_cpu_offload" not in own
     alone = "tune run lora_finetune_single_device --config llama3_1/8B_lora_single_device"
     assert read_launch(alone, "t.sh").question["count"] == 1
+
+
+def test_what_could_not_be_read_is_named_as_it_is_written() -> None:
+    words = "data.train_files=$HOME/a.parquet actor_rollout_ref.model.path=a/B-7B"
+    notes = read_launch(f"python3 -m verl.trainer.main_ppo {words}", "a.sh").notes
+    assert any("could not be read: data.train_files is $HOME/a.parquet" in note for note in notes)
