@@ -1,5 +1,7 @@
 """Findings on settings: by rules, by the registry of the release, by the load."""
 
+from typing import Any
+
 import pytest
 
 from ingest.questions.launches.launch import read_launch
@@ -180,7 +182,7 @@ def test_attention_is_not_copied_over_one_replica(copies: str, is_told: bool) ->
 
 def test_a_quantisation_by_name_holds_on_to_the_plain_kernels_where_others_run() -> None:
     script = "vllm serve a/B-AWQ --quantization {}"
-    ampere = {"hardware": frozenset({"nvidia"}), "has_bf16": True}
+    ampere: dict[str, Any] = {"hardware": frozenset({"nvidia"}), "has_bf16": True}
     for name in ("awq", "gptq"):
         assert "slow-kernel-by-name" in judged(script.format(name), **ampere)
         assert "slow-kernel-by-name" not in judged(script.format(f"{name}_marlin"), **ampere)
