@@ -16,11 +16,10 @@ COMMA := ,
 # Tests of pages need a browser that is there: Chromium, Chrome or Edge.
 BROWSER := $(if $(shell command -v chromium || command -v google-chrome || command -v microsoft-edge),$(COMMA)browser)
 
-.PHONY: help demo tune test test-long mutants check check-style check-mypy check-wheel release bench figures board clean
+.PHONY: help demo tune test test-long mutants check check-style check-mypy check-wheel release bench figures clean
 
 help:
 	@echo "make demo               answer the BERT-large scenario from the shipped knowledge"
-	@echo "make demo CASES=FOLDER  ingest a folder of cases first, then answer questions on withheld devices"
 	@echo "make tune               tune a real server with a bad setting here: llama.cpp, random weights, 68 MB more to download"
 	@echo "make test               run the tests but for the longest (on Linux and macOS pip brings it a PostgreSQL server;"
 	@echo "                        where it cannot, install one, or the tests of shared searches fail and say so)"
@@ -31,7 +30,6 @@ help:
 	@echo "make bench CASES=FOLDER measure quality and speed on a folder of cases"
 	@echo "make figures DATA=FOLDER run all benchmarks with the seed of the week and publish what they find (ALL=1: every"
 	@echo "                        group; ONLY=TEXT: some of them; SEED=N; CHECK=1: run a kept run again and compare)"
-	@echo "make board DATA=FOLDER  ask official recipes, passes and tables blind, and write build/board.html (SEED=N: a part)"
 	@echo "make clean              remove the virtual environment and the demonstration's workspace"
 
 $(VENV)/.made:
@@ -59,7 +57,7 @@ $(VENV)/.check: $(VENV)/.test
 	@touch $@
 
 demo: $(VENV)/.core $(if $(EXTRAS),$(VENV)/.encoder)
-	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE) $(if $(CASES),--cases $(CASES))
+	$(BIN)/python -m tools.demo --workspace $(DEMO_WORKSPACE)
 
 # Bytecode is made of what is imported alone, and no search of many settings is needed.
 $(VENV)/.tune: $(VENV)/.made pyproject.toml constraints.txt
@@ -145,10 +143,6 @@ bench: $(VENV)/.test
 figures: $(VENV)/.test
 	@test -n "$(DATA)" || (echo "make figures DATA=FOLDER: which folder of data (cases, recipes, profiles)?" && exit 2)
 	$(BIN)/python -m tools.figures $(DATA) $(if $(SEED),--seed $(SEED)) $(if $(ALL),--all) $(if $(CHECK),--check) $(if $(ONLY),--only '$(ONLY)')
-
-board: $(VENV)/.encoder
-	@test -n "$(DATA)" || (echo "make board DATA=FOLDER: which folder of data (recipes, measured, cases)?" && exit 2)
-	mkdir -p build && $(BIN)/python -m benchmarks.board $(DATA) --output build/board.html $(if $(SEED),--seed $(SEED),--all)
 
 clean:
 	rm -rf $(VENV) $(DEMO_WORKSPACE) build
