@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import harness
-from benchmarks.answers.knowledge import raw_question
 from benchmarks.kinds.command_line import CommandLine
 from benchmarks.kinds.engine_law import pasted
 from benchmarks.worlds.recipe_rows import PHASES
 from benchmarks.worlds.world import fresh_workspace
+from cli.values import pairs
 from kg.errors import TuningError
 from kg.nouns.release import release_key
 from kg.terms.setting_registry import registry, softwares
@@ -36,6 +36,14 @@ LAUNCHER = frozenset({"nproc-per-node", "nnodes", "node-rank", "master-addr", "m
 """Flags of torchrun, which recipes list beside those of the program that it starts."""
 _CAPITALS = re.compile(r"'[A-Z][A-Z_]+'$")
 FILES = frozenset({"json", "yaml", "override"})
+
+TABLES = {
+    "--shape": "shape",
+    "--trait": "traits",
+    "--bottleneck": "bottlenecks",
+    "--current": "current",
+    "--software": "software",
+}
 
 
 @dataclass(slots=True)
@@ -106,6 +114,27 @@ def main() -> None:
                 figures[name] = judge_starts(workspace, asked, name).to_json()
         figures["starts_for_scripts"] = judge_scripts(scripts).to_json()
     run.last_line(figures, n=len(recipes) + len(questions) + len(scripts))
+
+
+def raw_question(question: dict[str, Any]) -> dict[str, object]:
+    """A question of the file as the workspace reads one."""
+    raw: dict[str, object] = {}
+    tables: dict[str, list[str]] = defaultdict(list)
+    words = list(question["args"])
+    for option, value in zip(words[::2], words[1::2], strict=True):
+        if option in TABLES:
+            tables[option].append(value)
+        elif option == "--limit":
+            raw.setdefault("limits", []).append(value)  # type: ignore[attr-defined]
+        else:
+            raw[option.removeprefix("--")] = int(value) if option == "--count" else value
+    for name, value in (question.get("facts") or {}).items():
+        tables["--trait"].append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+    for option, values in tables.items():
+        raw[TABLES[option]] = pairs(
+            option, values, bare=option == "--bottleneck", as_text=option == "--software"
+        )
+    return raw
 
 
 def judge_recipes(rows: Iterable[dict[str, Any]]) -> dict[str, Verdicts]:
