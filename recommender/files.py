@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from kg.atomic_files import sync_folder, write_json
 from kg.errors import WorkspaceError
@@ -25,6 +26,12 @@ def digest_of(content: Mapping[str, object]) -> str:
     """Digest a manifest, or what is written as one, but for its digest."""
     rest = {name: value for name, value in content.items() if name != DIGEST}
     return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def folder_beside(root: Path, purpose: str = "") -> TemporaryDirectory[str]:
+    """A hidden folder on the disk of ``root``, named after it, that goes as far as it can be deleted."""
+    prefix = f".{root.name}-{purpose and f'{purpose}-'}"
+    return TemporaryDirectory(dir=root.absolute().parent, prefix=prefix, ignore_cleanup_errors=True)
 
 
 SUMS = "sums.json"

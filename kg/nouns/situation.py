@@ -22,7 +22,6 @@ class FactOrigin(StrEnum):
     FILE = "file"
     MEASURED = "measured"
     DERIVED = "derived"
-    RELEASE_DEFAULT = "release default"
     ASSUMED = "assumed"
 
 

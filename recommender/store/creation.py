@@ -16,7 +16,7 @@ from embeddings.text_encoder import DEFAULT_MODEL, OnnxTextEncoder
 from kg.atomic_files import write_bytes
 from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
-from recommender.files import FORMAT, PINNED, WorkspaceFiles
+from recommender.files import FORMAT, PINNED, WorkspaceFiles, folder_beside
 from recommender.store import shipped_knowledge as shipped
 from recommender.store.base import Base
 from recommender.store.encoding import default_model, keep_shipped_texts, prepare, problem_encoder
@@ -89,9 +89,7 @@ def _create_from_ready_made(
     if [item.name for item in root.iterdir()] != [layout.graph.name] or any(layout.graph.iterdir()):
         return False
     try:
-        with TemporaryDirectory(
-            dir=root.parent, prefix=f".{root.name}-", ignore_cleanup_errors=True
-        ) as place:
+        with folder_beside(root) as place:
             draft = WorkspaceFiles(Path(place) / "workspace")
             if not unpack_ready_made(draft):
                 return False

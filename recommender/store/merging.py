@@ -9,7 +9,6 @@ workspace is only read; a crash leaves both whole, and merging again goes on.
 from __future__ import annotations
 
 import math
-import tempfile
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from textwrap import shorten
@@ -42,7 +41,7 @@ from kg.triples.serialisation import all_of, description, newest_batch, table_of
 from kg.triples.snapshots import open_newest
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import NAMESPACE
-from recommender.files import WorkspaceFiles
+from recommender.files import WorkspaceFiles, folder_beside
 from recommender.store.base import open_base_graph
 from recommender.store.upkeep.backup import unpack_backup
 from recommender.store.writing.writer import BATCH_ROWS, Additions
@@ -134,9 +133,7 @@ def merge(
         WorkspaceError: It is none, or is damaged, or of another version.
     """
     if other.is_file():  # what workspace backup wrote
-        with tempfile.TemporaryDirectory(
-            dir=here.root.parent, prefix=f".{here.root.name}-merge-", ignore_cleanup_errors=True
-        ) as folder:
+        with folder_beside(here.root, "merge") as folder:
             unpack_backup(other, Path(folder) / "other")
             return merge(here, graph, trials, writer, Path(folder) / "other", label=label or other.name)
     there = WorkspaceFiles(other)

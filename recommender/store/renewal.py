@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -33,7 +32,7 @@ from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import all_of, newest_batch
 from kg.triples.snapshots import newest_number, open_newest, publish
 from kg.triples.vocabulary import NAMESPACE
-from recommender.files import WorkspaceFiles
+from recommender.files import WorkspaceFiles, folder_beside
 from recommender.store import creation, versions
 from recommender.store.base import Base, open_base_graph
 from recommender.store.merging import SHOWN_CHARACTERS, Conflict, conflicts_of, effects_to_join
@@ -129,11 +128,7 @@ def renew(
         for left in root.parent.glob(f".{root.name}-renew-*"):
             shutil.rmtree(left, ignore_errors=True)
         try:
-            scratch = stack.enter_context(
-                tempfile.TemporaryDirectory(
-                    dir=root.parent, prefix=f".{root.name}-renew-", ignore_cleanup_errors=True
-                )
-            )
+            scratch = stack.enter_context(folder_beside(root, "renew"))
             draft = WorkspaceFiles(Path(scratch) / "workspace")
             make(draft)
             with OxigraphStore(draft.live) as graph:

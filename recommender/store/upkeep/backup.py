@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
 from kg.triples.snapshots import newest_number
 from recommender.experiment.journal import MARK
-from recommender.files import WorkspaceFiles
+from recommender.files import WorkspaceFiles, folder_beside
 from recommender.store.graph_cache import make_graph
 from recommender.store.upkeep.checkup import truth_faults
 from recommender.store.upkeep.exchange import put_in_place
@@ -74,12 +73,7 @@ def back_up(layout: WorkspaceFiles, target: Path) -> Backup:
     if target.exists():
         raise InputError(f"{target} is there already", hint="give another name, or delete it first")
     try:
-        with ExitStack() as stack:
-            place = stack.enter_context(
-                tempfile.TemporaryDirectory(
-                    dir=target.absolute().parent, prefix=".backup-", ignore_cleanup_errors=True
-                )
-            )
+        with folder_beside(target, "backup") as place:
             draft = WorkspaceFiles(Path(place) / "workspace")
             batch = _copy_parts(layout, draft)
             if faults := truth_faults(draft):
@@ -116,11 +110,7 @@ def restore(layout: WorkspaceFiles, source: Path) -> Backup:
         with ExitStack() as stack:
             if layout.exists():
                 stack.enter_context(WriterLock(layout.lock, command="tunegraph workspace restore"))
-            place = stack.enter_context(
-                tempfile.TemporaryDirectory(
-                    dir=root.parent, prefix=f".{root.name}-restore-", ignore_cleanup_errors=True
-                )
-            )
+            place = stack.enter_context(folder_beside(root, "restore"))
             draft = WorkspaceFiles(Path(place) / "workspace")
             note = _unpack(source, draft.root)
             faults = truth_faults(draft)
