@@ -1,9 +1,4 @@
-"""Measures intervals and abstention: coverage, width and interval score, and the curve of risk.
-
-The interval score (Gneiting and Raftery 2007) of a 90 % interval is its width and twenty times by how much the
-truth lies outside; less is better. Beside ours: one constant width for all (5 and 95 % quantiles of the errors
-elsewhere), and a width in proportion to how much the nearest cases disagree.
-"""
+"""Measures intervals and abstention: coverage and median width of 90 % intervals, and the curve of risk."""
 
 import sys
 from collections import defaultdict
@@ -19,65 +14,41 @@ CLASSES = ("same_vendor", "other_class", "other_vendor", "known_device")
 LEAST_PROBLEMS, LEAST_DEVICES = 300, 5
 """A class needs so many to be judged by its coverage."""
 
-_MISS = 20
-_DISAGREEMENT = CIRCUMSTANCES.index("sources differ in range")
-METHODS = ("ours", "constant_width", "nearest_spread")
 SHARES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
 
 Row = tuple[str, tuple[str, ...], Checked]
-Forecast = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+Forecast = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+"""Lower and upper bounds of each gain, and the regret that is expected of each first proposal."""
 
 
-def _ends(errors: NDArray[np.float64], scale: NDArray[np.float64] | None = None) -> tuple[float, float]:
-    relative = errors if scale is None else errors / scale
-    low, high = np.quantile(relative, (0.05, 0.95))
-    return float(low), float(high)
+def forecasts(asked: Sequence[Row], outlook: Outlook) -> Forecast:
+    """The forecast of each question."""
+    told = [outlook.forecast(item.row, item.distance, item.gain) for _, _, item in asked]
+    return (
+        np.array([one.low for one in told]),
+        np.array([one.high for one in told]),
+        np.array([outlook.regret(item.row)[1] for _, _, item in asked]),
+    )
 
 
-def forecasts(
-    asked: Sequence[Row], outlook: Outlook, known: Sequence[Checked]
-) -> tuple[Forecast, NDArray[np.float64]]:
-    """Bounds of each method for each question, and the regret that is expected of the first proposal."""
-    bounds: Forecast = {name: (np.full(len(asked), np.nan), np.full(len(asked), np.nan)) for name in METHODS}
-    regret = np.full(len(asked), np.nan)
-    measured = [item for item in known if np.isfinite(item.truth)]
-    errors = np.array([item.truth - item.gain for item in measured])
-    spread = np.exp([item.row[_DISAGREEMENT] for item in measured])
-    constant, nearest = (_ends(errors), _ends(errors, spread)) if measured else ((0.0, 0.0), (0.0, 0.0))
-    for at, (_, _, item) in enumerate(asked):
-        told = outlook.forecast(item.row, item.distance, item.gain)
-        wide = float(np.exp(item.row[_DISAGREEMENT]))
-        said = {
-            "ours": (told.low, told.high),
-            "constant_width": (item.gain + constant[0], item.gain + constant[1]),
-            "nearest_spread": (item.gain + nearest[0] * wide, item.gain + nearest[1] * wide),
-        }
-        for name, (low, high) in said.items():
-            bounds[name][0][at], bounds[name][1][at] = low, high
-        regret[at] = outlook.regret(item.row)[1]
-    return bounds, regret
-
-
-def left_out(rows: Sequence[Row], block: Callable[[Row], str]) -> tuple[Forecast, NDArray[np.float64]]:
+def left_out(rows: Sequence[Row], block: Callable[[Row], str]) -> Forecast:
     """Forecasts for each block by an outlook that was learned without it."""
     places = defaultdict(list)
     for at, row in enumerate(rows):
         places[block(row)].append(at)
-    bounds: Forecast = {name: (np.zeros(len(rows)), np.zeros(len(rows))) for name in METHODS}
-    regret = np.zeros(len(rows))
+    whole: Forecast = (np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows)))
     for mine in places.values():
         inside = set(mine)
         known = [row[2] for at, row in enumerate(rows) if at not in inside]
-        part, expected = forecasts([rows[at] for at in mine], Outlook.fit(known, CIRCUMSTANCES, ""), known)
-        regret[mine] = expected
-        for name in METHODS:
-            bounds[name][0][mine], bounds[name][1][mine] = part[name]
-    return bounds, regret
+        part = forecasts([rows[at] for at in mine], Outlook.fit(known, CIRCUMSTANCES, ""))
+        for column, values in zip(whole, part, strict=True):
+            column[mine] = values
+    return whole
 
 
-def figures(rows: Sequence[Row], told: tuple[Forecast, NDArray[np.float64]]) -> dict[str, object]:
-    """``gain_coverage``, ``gain_width``, ``interval_score`` and ``abstention`` by class."""
-    bounds, expected = told
+def figures(rows: Sequence[Row], told: Forecast) -> dict[str, object]:
+    """``gain_coverage``, ``gain_width`` and ``abstention`` by class."""
+    low, high, expected = told
     truth = np.array([row[2].truth for row in rows])
     regret = np.array([row[2].regrets[0] for row in rows])
     result: dict[str, object] = {}
@@ -93,10 +64,9 @@ def figures(rows: Sequence[Row], told: tuple[Forecast, NDArray[np.float64]]) -> 
             "devices": devices,
             "judged": bool(measured.sum() >= LEAST_PROBLEMS and devices >= LEAST_DEVICES),
         }
-        for key, value in (("gain_coverage", 0), ("gain_width", 1), ("interval_score", 2)):
-            entry[key] = {
-                method: round(_scores(*bounds[method], truth, measured)[value], 4) for method in METHODS
-            }
+        inside = (low <= truth) & (truth <= high)
+        entry["gain_coverage"] = round(float(inside[measured].mean()), 4)
+        entry["gain_width"] = round(float(np.median((high - low)[measured])), 4)
         entry["abstention"] = _abstention(expected, regret, mine)
         result[name] = entry
     return result
@@ -104,7 +74,7 @@ def figures(rows: Sequence[Row], told: tuple[Forecast, NDArray[np.float64]]) -> 
 
 def by_figure(tree: dict[str, object]) -> dict[str, object]:
     """The same with the figure first: ``gain_coverage`` and so on, each by class."""
-    names = ("gain_coverage", "gain_width", "interval_score", "abstention")
+    names = ("gain_coverage", "gain_width", "abstention")
     return {
         key: {name: entry[key] if isinstance(entry, dict) else None for name, entry in tree.items()}
         for key in names
@@ -116,15 +86,6 @@ def by_figure(tree: dict[str, object]) -> dict[str, object]:
             for name, entry in tree.items()
         }
     }
-
-
-def _scores(
-    low: NDArray[np.float64], high: NDArray[np.float64], truth: NDArray[np.float64], mine: NDArray[np.float64]
-) -> tuple[float, float, float]:
-    low, high, truth = low[mine], high[mine], truth[mine]
-    width = high - low
-    missed = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
-    return float((missed <= 0).mean()), float(np.median(width)), float((width + _MISS * missed).mean())
 
 
 def _abstention(
@@ -150,21 +111,14 @@ def _abstention(
 
 def show(title: str, tree: dict[str, object]) -> None:
     """The figures for people."""
-    print(
-        f"\n{title}: coverage, median width, interval score (ours | constant | nearest spread)",
-        file=sys.stderr,
-    )
+    print(f"\n{title}: coverage, median width", file=sys.stderr)
     for name, entry in tree.items():
         if not isinstance(entry, dict):
             continue
-        cells = [
-            "/".join(f"{entry[key][method]:.2f}" for key in ("gain_coverage", "gain_width", "interval_score"))
-            for method in METHODS
-        ]
         said = entry["abstention"]
         print(
-            f"  {name:13} n {entry['n']:6} dev {entry['devices']:3}  {'  |  '.join(cells)}  answered"
-            f" {said['answered']:.2f}, log regret {said['log_regret_answered']} against"
-            f" {said['log_regret_abstained']}",
+            f"  {name:13} n {entry['n']:6} dev {entry['devices']:3}  {entry['gain_coverage']:.2f}"
+            f"/{entry['gain_width']:.2f}  answered {said['answered']:.2f}, log regret"
+            f" {said['log_regret_answered']} against {said['log_regret_abstained']}",
             file=sys.stderr,
         )

@@ -58,10 +58,6 @@ from recommender.ranking.cases.experts import program
 Truth = Mapping[Configuration, float]
 
 KS = (1, 3, 5)
-EXHAUSTIVE = 0.95
-"""A table is exhaustive that has so much of the largest one of its task; others are samples, and what they
-lack may run."""
-
 BASELINES = ("random", "popular", "robust", "nearest")
 QUICK = {
     "*": 1.0,
@@ -94,7 +90,6 @@ class Judged:
         device: Hardware of the question.
         within: Chance that the best of the first k is within 5 %, by k.
         regrets: Least log regret of the first k, by k; nan where none of them was measured.
-        infeasible: Of each proposal, whether it failed there; empty where the table cannot tell.
     """
 
     name: str
@@ -103,7 +98,6 @@ class Judged:
     device: str
     within: tuple[float, ...]
     regrets: tuple[float, ...]
-    infeasible: tuple[bool, ...] = ()
 
 
 def questions(
@@ -150,10 +144,6 @@ def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
     """Ask one fold: every method judged, and each ranking beside its truth."""
     known, asked = _WORLDS
     read, asked_read = ConfigurationReader(known.trials), ConfigurationReader(asked.trials)
-    largest: dict[str, int] = defaultdict(int)  # known table of a task
-    for key in fold.known if fold.name == "kernels" else ():
-        task = known.problems[key].task_id
-        largest[task] = max(largest[task], int(np.isfinite(known.trials.table(key).costs).sum()))
     judged: list[Judged] = []
     checked: list[outlook_figures.Row] = []
     defaults: dict[CaseQuestion, Defaults] | None = None
@@ -173,19 +163,15 @@ def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
                     defaults = _defaults(known, read, list(ranker.taught), fold.name)
                 default = defaults.get(question) or Defaults([])
                 count = problem.hardware.count
-                first = ranking.configurations[: KS[-1]]
-                exhaustive = len(truth) >= EXHAUSTIVE * largest[problem.task_id] and fold.name == "kernels"
                 proposals = {
-                    "ours": first,
+                    "ours": ranking.configurations[: KS[-1]],
                     "popular": default.popular(count),
                     "robust": default.robust(count),
                     "nearest": nearest_copied(ranking, KS[-1]),
                 }
                 for method, proposed in proposals.items():
-                    within, regrets = judge(fold.name, truth, proposed)
-                    failed = tuple(x not in truth for x in first) if exhaustive and method == "ours" else ()
                     about = (fold.name, fold.classes, method, problem.hardware.name)
-                    judged.append(Judged(*about, within, regrets, failed))
+                    judged.append(Judged(*about, *judge(fold.name, truth, proposed)))
                 drawn = [random_choice(list(truth.values()), k, WITHIN) for k in KS]
                 judged.append(
                     Judged(
@@ -283,10 +269,6 @@ def report(judged: Sequence[Judged]) -> dict[str, object]:
     def by_name(method: str) -> dict[str, object]:
         return {name: {part: summary(grouped[name, part, method]) for part in CLASSES} for name in names}
 
-    def infeasible(part: str) -> float | None:
-        flags = [flag for item in grouped["kernels", part, "ours"] for flag in item.infeasible]
-        return round(sum(flags) / len(flags), 4) if flags else None
-
     return {
         **by_name("ours"),
         "above_copying": {
@@ -296,7 +278,6 @@ def report(judged: Sequence[Judged]) -> dict[str, object]:
             }
             for name in names
         },
-        "kernels_infeasible": {part: infeasible(part) for part in CLASSES},
         "baselines": {method: by_name(method) for method in BASELINES},
     }
 
@@ -417,9 +398,7 @@ def intervals(checked: list[outlook_figures.Row], *, is_one_folder: bool) -> dic
         forecast = outlook_figures.left_out(checked, lambda row: row[2].device)
     else:
         title = "intervals, by the shipped outlook"
-        forecast = outlook_figures.forecasts(
-            checked, Outlook.shipped(CIRCUMSTANCES), [row[2] for row in checked]
-        )
+        forecast = outlook_figures.forecasts(checked, Outlook.shipped(CIRCUMSTANCES))
     by_class = outlook_figures.figures(checked, forecast)
     outlook_figures.show(title, by_class)
     return by_class

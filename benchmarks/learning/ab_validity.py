@@ -12,29 +12,20 @@ paired t test that is watched in the same way, and Welch's test on all of A, the
     wandering   not promised: the effect itself is an AR(1) process around zero, coefficient 0.5
 
 Then how many pairs a gain needs, how often "equivalent" is said of arms that differ by the margin, how often a
-best arm is named that is not the best, what the widened interval of a sequential record does, and real tests
-of a short command against itself.
+best arm is named that is not the best, and what the widened interval of a sequential record does.
 
-Run: ``python -m benchmarks.learning.ab_validity [--quick] [--real N]``. Ends in one line of JSON.
+Run: ``python -m benchmarks.learning.ab_validity [--quick]``. Ends in one line of JSON.
 """
 
 import math
-import subprocess
-import threading
-import time
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import harness
-from kg.nouns.entities import Better, Kind, Status
-from kg.nouns.values import Settings
-from recommender.experiment.design import CONTROL, ExperimentDesign
 from recommender.experiment.mixture import least_pairs, watch
-from recommender.experiment.running import Experiment
 from recommender.experiment.schemes import SESSION, by_regression
-from recommender.measuring.outcome import RunOutcome
 
 ALPHAS = (0.05, 0.01)
 NOISE = 0.02
@@ -204,79 +195,15 @@ def best_arm(
     }
 
 
-class Short:
-    """A short command, timed by a clock that does not jump."""
-
-    kind = Kind.MEASURED
-    words = ("awk", "BEGIN{for(i=0;i<20000;i++)s+=i*i}")
-
-    def evaluate(self, configuration: Settings, cancel: threading.Event) -> RunOutcome:
-        began = time.perf_counter()
-        done = subprocess.run(self.words, check=False, stdout=subprocess.DEVNULL)
-        took = time.perf_counter() - began
-        if done.returncode:
-            return RunOutcome(status=Status.FAILED, reason=f"exit code {done.returncode}")
-        return RunOutcome(values={"run_time": took})
-
-
-class Memory:
-    """A journal that keeps nothing."""
-
-    def __init__(self) -> None:
-        self.samples: list[object] = []
-
-    def add(self, sample: object) -> None:
-        self.samples.append(sample)
-
-
-def real(tests: int, pairs: int, alpha: float) -> dict[str, object]:
-    """Tests of a command against itself on this machine, each watched up to ``pairs``."""
-    alarms = equivalent = 0
-    ratios, noise = [], []
-    for number in range(tests):
-        design = ExperimentDesign(
-            metric="run_time",
-            better=Better.LOWER,
-            unit="s",
-            arms={CONTROL: Settings({"arm": 1}), "treatment": Settings({"arm": 2})},
-            alpha=alpha,
-            margin=1e-5,  # so that a test ends with a difference or at its last pair
-            pairs=pairs,
-            seed=number,
-        )
-        experiment = Experiment(
-            design=design,
-            evaluators={name: [Short()] for name in design.arms},
-            journal=Memory(),  # type: ignore[arg-type]  # what is measured is the test, not the disk
-        )
-        [item] = experiment.run(threading.Event()).comparisons
-        alarms += item.interval.low > 0 or item.interval.high < 0
-        equivalent += str(item.verdict) == "equivalent"
-        ratios.append(item.interval.mean)
-        noise.append(item.interval.noise)
-    low = 1 - upper(tests - alarms, tests) if alarms else 0.0
-    return {
-        "tests": tests,
-        "pairs": pairs,
-        "alpha": alpha,
-        "alarms": alarms,
-        "interval_90": [round(low, 4), round(upper(alarms, tests), 4)],
-        "noise_of_a_pair": float(np.median(noise)),
-        "spread_of_ratios": float(np.std(ratios)),
-    }
-
-
 def main() -> None:
     options = harness.read(
         __doc__,
         harness.option("--tests", type=int, default=0, help="simulated tests of each kind"),
         harness.option("--horizon", type=int, default=500, help="pairs"),
-        harness.option("--real", type=int, default=-1, help="real tests of a command against itself"),
         quick="fewer tests: a minute instead of some",
         published=20260101,
     )
     tests = options.tests or (1500 if options.quick else 10_000)
-    reals = options.real if options.real >= 0 else (10 if options.quick else 200)
     rng = options.rng()
 
     shares: dict[str, dict[str, float]] = {}
@@ -303,8 +230,8 @@ def main() -> None:
             )
 
     few = tests // 5
-    three, one = pairs_for(rng, 0.03, few, 400), pairs_for(rng, 0.01, few, 1200)
-    print(f"\npairs to see 3 % at 2 % noise, alpha 0.05: {three}\npairs to see 1 %: {one}")
+    three = pairs_for(rng, 0.03, few, 400)
+    print(f"\npairs to see 3 % at 2 % noise, alpha 0.05: {three}")
     equivalence = {}
     for alpha in ALPHAS:
         wrong = wrong_equivalence(rng, few, options.horizon, alpha)
@@ -323,8 +250,6 @@ def main() -> None:
     for n, by_world in record.items():
         for name, numbers in by_world.items():
             print(f"A then B, {n} each, {name}: " + ", ".join(f"{k} {v:.3f}" for k, v in numbers.items()))
-    aa = real(reals, 60, 0.05) if reals else None
-    print(f"real tests of a command against itself: {aa}")
     result = {
         "tests": tests,
         "horizon": options.horizon,
@@ -334,15 +259,12 @@ def main() -> None:
         "welch_a_then_b": {name: numbers["welch"] for name, numbers in record["30"].items()},
         "sequential": record,
         "pairs_3pct": three["mean"],
-        "pairs_1pct": one["mean"],
         "pairs_3pct_detail": three,
-        "pairs_1pct_detail": one,
         "wrong_equivalence": max(item["share"] for item in equivalence.values()),
         "wrong_equivalence_detail": equivalence,
         "best_arm_error": max(item["wrong"] for item in best.values()),
         "best_arm_error_upper": max(item["wrong_upper"] for item in best.values()),
         "best_arm_detail": best,
-        "real_aa": aa,
         "holds": all(uppers[name][str(alpha)] <= alpha + 0.005 for name in PROMISED for alpha in ALPHAS),
     }
     options.last_line(result, n=tests)
