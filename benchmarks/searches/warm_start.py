@@ -16,8 +16,7 @@ A space has a twin if a source's whole table correlates with it above 0.9 (Spear
 ``--sources far`` is for a device nobody measured: twins and devices of its architecture are withheld.
 ``--sources other-vendor`` leaves those of other vendors, ``--sources one`` one source that is no twin, each in turn.
 
-``best_first`` evaluates each source's best in random order, then searches cold; ``rgpe`` is the ranking-weighted
-ensemble (Feurer et al. 2018) of our processes. Optuna's TPE runs where it is installed. ``--external`` adds other
+``best_first`` evaluates each source's best in random order, then searches cold. Optuna's TPE runs where it is installed. ``--external`` adds other
 tools where they are installed: Optuna's TPE and GP, SMAC and Kernel Tuner's strategies in its simulation mode;
 ``kernel_tuner`` repeats the strategy that needed the fewest evaluations, chosen afterwards. They start cold and, with
 ``_warm`` after the name, from the sources' bests (SMAC only cold). What did not run is null, and stderr says why. The
@@ -35,7 +34,7 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import kernel_tools
-from benchmarks.searches.kernel_searches import at_random, best_first, bests, rgpe, run, table
+from benchmarks.searches.kernel_searches import at_random, best_first, bests, run, table
 from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values, spearman
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.triples.hardware_tree import Distance, HardwareTree
@@ -197,7 +196,7 @@ def main() -> None:
             help="what may be known",
         ),
         harness.option("--kernels", default="", help="only kernels whose name holds this"),
-        quick="no ensemble, no adversaries, no Optuna",
+        quick="no adversaries, no Optuna",
     )
     shipped = ShippedKnowledge.load()
     same = arguments.is_one_folder
@@ -251,7 +250,6 @@ def main() -> None:
                     results[name][k].append(log)
             if arguments.quick:
                 continue
-            results["rgpe"][k].append(rgpe(space, tables, seed))
             if seed < seeds[0] + 5:
                 foreign = next((asked[j] for j in pairs if asked[j].task != space.task), None)
                 other = None if foreign is None else table(foreign, cold(foreign, seed, LOG), 0.8)
