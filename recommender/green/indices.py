@@ -8,7 +8,7 @@ Effects add in logs: ln(C1/C0) = ln(E1/E0) + ln(I1/I0).
 import math
 from dataclasses import dataclass
 
-from kg.errors import InfeasibleError, InputError
+from kg.errors import InputError
 from kg.terms.units import J_PER_KWH
 
 
@@ -199,45 +199,24 @@ class WeighedChoice:
         name: Of the configuration.
         throughput: Work a second.
         carbon_g: Gram a unit of work.
-        latency_s: Latency; None where unknown.
-        power_w: Power; None where unknown.
     """
 
     name: str
     throughput: float
     carbon_g: float
-    latency_s: float | None = None
-    power_w: float | None = None
 
 
-def weigh(
-    choices: list[WeighedChoice],
-    *,
-    alpha: float,
-    beta: float,
-    latency_s: float | None = None,
-    power_w: float | None = None,
-) -> list[tuple[float, WeighedChoice]]:
-    """Rank by alpha T/T0 + beta C0/C under limits; the first of the list is what both are relative to.
-
-    An unknown latency or power does not meet a limit on it.
+def weigh(choices: list[WeighedChoice], *, alpha: float, beta: float) -> list[tuple[float, WeighedChoice]]:
+    """Rank by alpha T/T0 + beta C0/C; the first of the list is what both are relative to.
 
     Raises:
         InputError: No choice, or weights that are none.
-        InfeasibleError: Nothing meets the limits.
     """
     if not choices or not (min(alpha, beta) >= 0 and 0 < alpha + beta < math.inf):
         raise InputError(f"weights alpha {alpha:g} and beta {beta:g}", hint="zero or more, not both zero")
     base = choices[0]
-
-    def meets(value: float | None, limit: float | None) -> bool:
-        return limit is None or (value is not None and value <= limit)
-
-    allowed = [item for item in choices if meets(item.latency_s, latency_s) and meets(item.power_w, power_w)]
-    if not allowed:
-        raise InfeasibleError(f"none of {len(choices)} configurations meets the limits on latency and power")
     scored = [
         (alpha * item.throughput / base.throughput + beta * base.carbon_g / item.carbon_g, item)
-        for item in allowed
+        for item in choices
     ]
     return sorted(scored, key=lambda pair: -pair[0])
