@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from recommender.diagnosis.ledger.accounts import FREE, ledger_of
-from recommender.diagnosis.ledger.reasons import BEFORE
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE
 from recommender.diagnosis.patterns import (
     chains,
     clocks,
@@ -100,10 +100,16 @@ def views(
     uses_before: Mapping[str, str] = {} if before is None else uses_of_groups(before.ranks)
     earlier = [replace(_with_peers(view, mhz_before, None), uses=uses_before) for view in sooner]
     uses = uses_of_groups(profile.ranks)
-    early = [view.gap_us.get(BEFORE, 0.0) / max(1, len(view.rank.steps)) for view in now]
+    early, late = (
+        [view.gap_us.get(place, 0.0) / max(1, len(view.rank.steps)) for view in now]
+        for place in (BEFORE, AFTER)
+    )
     later: list[View] = []
     for at, view in enumerate(now):
-        peers_us = median(early[:at] + early[at + 1 :]) * len(view.rank.steps) if len(now) > 1 else math.inf
+        before_us, after_us = (
+            which(us[:at] + us[at + 1 :]) * len(view.rank.steps) if len(now) > 1 else math.inf
+            for which, us in ((median, early), (min, late))
+        )
         compared: Compared | None = None
         place = places.get(view.rank.rank)
         twin = None if place is None else sooner[place]
@@ -111,7 +117,8 @@ def views(
             compared, compared_before = compare(view, twin, step_ratio(view.rank, twin.rank))
             earlier[place] = replace(_with_peers(twin, mhz_before, compared_before), uses=uses_before)
         seen = _with_peers(view, mhz, compared)
-        later.append(replace(seen, agreed_cores=cores, uses=uses, device=device, peers_before_us=peers_us))
+        seen = replace(seen, peers_before_us=before_us, peers_after_us=after_us)
+        later.append(replace(seen, agreed_cores=cores, uses=uses, device=device))
     return later, earlier
 
 

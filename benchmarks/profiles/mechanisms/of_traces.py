@@ -13,6 +13,8 @@ from benchmarks.profiles import traced_runs as runs
 from benchmarks.profiles.traced_runs import Hook, Run, World, with_hook
 
 Change = Callable[[World, float, np.random.Generator], World | None]
+REDUCE_SMALL = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+UNPACK = "void kDequantizeBlockwise<__nv_bfloat16, 512, 64, 8, 2>(float*, unsigned char*)"
 SAVE = "torch/serialization.py(943): save"
 ODD = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_align1>(Params)"
 NEXT = "torch/utils/data/dataloader.py(733): __next__"
@@ -249,6 +251,62 @@ def _beside(name: str) -> Change:
     return change
 
 
+def function_of_the_host(world: World, cost: float, random: np.random.Generator) -> World:
+    """The optimiser runs on the host, or a server masks tokens there: a function of the program has the gap."""
+    mark = ("python_function", "deepspeed/ops/adam/cpu_adam.py(150): step")
+
+    def act(run: Run, step: int) -> None:
+        run.now = max(run.now, run.busy_to)
+        run.pause(cost, mark)
+
+    return with_hook(world, _at("begin" if world.is_training else "forward", act))
+
+
+def sorted_vocabulary(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """A server sorts all that it could say next, to cut it off behind the likely ones."""
+    sort = "void at_cuda_detail::cub::DeviceSegmentedRadixSortKernel<at_cuda_detail::cub::Policy900>(float*)"
+
+    def act(run: Run, step: int) -> None:
+        run.launch(runs.GEMM, 200.0)
+        for _ in range(5):
+            run.launch(sort, cost / 6 / world.size)
+        run.launch(runs.SOFTMAX, cost / 6 / world.size)
+        run.wait()
+
+    return None if world.is_training else with_hook(world, _at("end", act))
+
+
+def norms_of_all_ranks(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """Each batch norm gathers the statistics of all ranks before it goes on."""
+
+    def act(run: Run, step: int) -> None:
+        run.launch(
+            "void at::native::batch_norm_collect_statistics_channels_last_kernel<at::native::Var>", 20.0
+        )
+        run.launch(REDUCE_SMALL, cost / world.layers / world.size)
+        run.launch("void at::native::batch_norm_transform_input_channels_last_kernel<c10::Half>", 20.0)
+
+    return with_hook(world, _at("layer", act)) if world.reduces else None
+
+
+def sparse_gradients(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """Indices of a large table are sorted, and the gradients of its rows added up."""
+
+    def act(run: Run, step: int) -> None:
+        for _ in range(8):
+            run.launch(
+                "void at_cuda_detail::cub::DeviceRadixSortOnesweepKernel<long>(int*)", cost / 24 / world.size
+            )
+            run.launch(
+                "void at::native::(anonymous namespace)::compute_grad_weight<float>", cost / 24 / world.size
+            )
+            run.launch(
+                "void at::native::(anonymous namespace)::sum_and_scatter<float>", cost / 24 / world.size
+            )
+
+    return with_hook(world, _at("backward", act)) if world.is_training else None
+
+
 def low_clock(world: World, cost: float, random: np.random.Generator) -> World:
     """The clock is capped: every kernel that computes takes longer by one factor."""
     spent = sum(t for _, t in world.layer) * world.layers * world.size * (3 if world.is_training else 1)
@@ -302,6 +360,11 @@ TRACED = (
                     _marked("_compile.compile_inner (dynamo_timed)")),
     TracedMechanism("sizes are odd", frozenset({"inner-axis-misalignment", "unaligned-model-dimensions"}), odd_sizes),
     TracedMechanism("types do not match", frozenset({"cast-traffic", "redundant-casts"}), _beside(runs.CAST)),
+    TracedMechanism("weights are unpacked", frozenset({"cast-traffic", "redundant-casts"}), _beside(UNPACK)),
+    TracedMechanism("a function of the host", frozenset({"code-high-latency-function"}), function_of_the_host),
+    TracedMechanism("the vocabulary is sorted", frozenset({"sampler-high-latency"}), sorted_vocabulary),
+    TracedMechanism("norms of all ranks", frozenset({"sync-batchnorm", "sync-batchnorm-layers"}), norms_of_all_ranks),
+    TracedMechanism("gradients are sparse", frozenset({"embedding-random-access", "sparse-lookup"}), sparse_gradients),
     TracedMechanism("views are made contiguous", frozenset({"memory-copies"}), _beside(runs.COPY)),
     TracedMechanism("the clock is capped", frozenset({"frequency-drop", "power-limit"}), low_clock, alone=False),
     TracedMechanism("the network is slower", frozenset({"data-parallel-communication", "exposed-communication", "slow-link"}),

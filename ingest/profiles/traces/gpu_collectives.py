@@ -4,7 +4,8 @@ A kernel of NCCL lasts from the arrival of its own rank until the data is there.
 all ranks, the one that arrives last waits for nobody: its kernel lasts as long as the transfer, and what the
 kernels of the others last longer is waiting. That compares lengths, so the clocks of ranks need not agree.
 A trace without its peers, a group of which one is missing, and operations in which some rank need not wait
-for the others (send, receive, broadcast, reduce, gather, scatter) tell no such thing: nothing is claimed.
+for the others (send, receive, broadcast, reduce, gather, scatter) tell no such thing: nothing is claimed, but
+that of many calls of one size none moves data longer than the shortest lasts (:func:`bound_waiting`).
 
 Source:
     PyTorch, ``ParamCommsUtils``: names of the arguments; NVIDIA, NCCL user guide, collective operations.
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.run import Rank
 
 _NEEDS_ALL = ("allreduce", "allgather", "reducescatter", "alltoall", "barrier")
+LEAST_CALLS = 8
+"""Calls of one size from which the shortest is one that hardly waited. Assumed."""
 NCCL = "NCCL"
 """Stands for the kind of link, which a trace does not name."""
 
@@ -52,6 +55,20 @@ def separate_waiting(ranks: Sequence[Rank]) -> list[Rank]:
         else rank
         for place, rank in enumerate(ranks)
     ]
+
+
+def bound_waiting(calls: Sequence[GroupCall]) -> tuple[Collective, ...]:
+    """Collectives of one rank: what one lasts beyond the shortest of its size, it waits."""
+    alike: dict[tuple[str, str, float | None], list[GroupCall]] = {}
+    for call in calls:
+        if call.size_mb is not None and call.name.lower().replace("_", "").startswith(_NEEDS_ALL):
+            alike.setdefault((call.group, call.name, call.size_mb), []).append(call)
+    return tuple(
+        _collective(call, min(item.lasted_us for item in same))
+        for same in alike.values()
+        if len(same) >= LEAST_CALLS
+        for call in same
+    )
 
 
 def _together(held: dict[int, list[GroupCall]]) -> Iterable[dict[int, GroupCall]]:

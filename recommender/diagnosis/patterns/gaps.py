@@ -13,7 +13,7 @@ from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, COPY, LAUNCH, STOPS, SWITCHES
+from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, COPY, HOST, LAUNCH, STOPS, SWITCHES
 from recommender.diagnosis.rank.host_calls import (
     ALLOCATES,
     COLLECTS,
@@ -91,6 +91,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         shown=1.0 if _is_reliable(view) else UNSURE,
     )
     yield from _copies(view)
+    function, told_us, open_us = _function(view)
     recorded = view.rank.layout in GPU_LAYOUTS and any(c.level == "runtime" for c in view.rank.calls)
     for reason, node in NODES.items():
         calls = calls_of(view.rank.calls, reason)
@@ -100,6 +101,11 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         placed = view.gap_us.get(by_place, 0.0) if trains(view.rank) or (calls and reason == LOADS) else 0.0
         if calls and reason == LOADS:  # its loader is recorded: what its peers do not have is another's
             placed = min(placed, view.peers_before_us)
+        if reason == SAVES and any(item.is_p2p for item in view.rank.collectives):  # stages end one by one
+            placed = min(placed, view.peers_after_us)
+        placed *= 1 - told_us / max(open_us, 1e-9)
+        if reason == COMPUTES:
+            placed = max(placed, told_us)
         lost = view.gap_us.get(reason, 0.0) + placed
         looked = reason == LAUNCH and isinstance(view, KernelView) and _has_starts(view.kernels)
         tells = recorded and (reason in _RUNTIME_TELLS or (reason in PLACED and not trains(view.rank)))
@@ -109,7 +115,7 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             view,
             node,
             lost,
-            _says(view, reason, placed),
+            _says(view, reason, placed, function if reason == COMPUTES else ""),
             MetricReading(
                 metric=f"time of gaps: {by_place if placed else reason}", value=lost * 1e-6, unit="s"
             ),
@@ -118,6 +124,29 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         )
     yield from _reads(view)
     yield from _dynamic(view, free)
+
+
+_LIBRARY = re.compile(
+    r"(?:^|/)(?:torch/|multiprocessing/|(?:threading|queue|selectors)\.py)|\(built in\)|^<|^other frames"
+)
+"""Frames that are not of the program: who called them is not kept."""
+_OF_LOADING = re.compile(r"(?i)data|load|batch|collat|sav(?:e|ing)|checkpoint|ckpt")
+"""In the name of a function that the place of its gap tells better."""
+
+
+def _function(view: View) -> tuple[str, float, float]:
+    """The function of the program in which the host is while the device waits and no call says why.
+
+    Returns:
+        Its name, its time in such gaps, and the time of all such gaps: behind and before the work of a step
+        where the rank trains, for the turn of a server is judged by itself.
+    """
+    places = (HOST, STOPS, BEFORE, AFTER) if trains(view.rank) else (HOST, STOPS)
+    open_us = sum(view.gap_us.get(reason, 0.0) for reason in places)
+    top = next((item for item in view.rank.details.idle_frames if not _LIBRARY.search(item.name)), None)
+    if top is None or _OF_LOADING.search(top.name):
+        return "", 0.0, open_us
+    return top.name, min(top.us, open_us), open_us
 
 
 def _is_reliable(view: View) -> bool:
@@ -141,7 +170,7 @@ def _has_starts(kernels: Kernels) -> bool:
     return len(kernels) > 1 and bool((kernels.start_ns != UNKNOWN_NS).any())
 
 
-def _says(view: View, reason: str, placed_us: float) -> str:
+def _says(view: View, reason: str, placed_us: float, function: str) -> str:
     """The account in words, with the call that has most of it."""
     us = view.gap_us.get(reason, 0.0)
     if reason == LAUNCH:
@@ -160,10 +189,14 @@ def _says(view: View, reason: str, placed_us: float) -> str:
         many = f"; {count} calls take {spent_us(calls, reason) / 1e3:.1f} ms" if count else ""
         told = f" ({name[:60]}{many})" if name else ""
         parts.append(f"{us / 1e3:.2f} ms of gaps: {reason}{told}")
+    why = "and no call explains them"
     if placed_us > 0:
-        why = "and no call explains them"
-        if reason == COMPUTES:
+        if function:
+            parts.append(f"{placed_us / 1e3:.2f} ms of gaps while the host is in {function[:80]}")
+            placed_us = 0.0
+        elif reason == COMPUTES:
             why = "without a call or a copy: Python's own work, such as a collection of garbage"
+    if placed_us > 0:
         parts.append(f"{placed_us / 1e3:.2f} ms of gaps: {PLACED.get(reason, AFTER)}, {why}")
     if (
         reason == ALLOCATES

@@ -36,6 +36,7 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     yield from _precision(view)
     yield from _recompute(view, own)
     yield from _search(view, own)
+    yield from _lookups(view, own)
 
 
 def _aicpu(view: KernelView, thresholds: Thresholds, own: Floats) -> Iterator[SoftEvidence]:
@@ -227,6 +228,25 @@ def _search(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
             f"{searches} calls try many convolution kernels on the same tensors: {view.costliest(lost)}",
             MetricReading(metric="calls that search", value=searches, unit="1"),
         )
+
+
+def _lookups(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
+    """Rows of tables read one by one, and their gradients, for which indices are sorted and scattered."""
+    kernels = view.kernels
+    there = of_kind(kernels, ("embedding",))
+    order = np.lexsort((kernels.start_ns, kernels.texts["stream"].codes))
+    of_run = (there | of_kind(kernels, ("sort", "index", "unique")))[order]
+    run = np.cumsum(np.diff(of_run, prepend=False))
+    counts = np.bincount(run, weights=of_kind(kernels, ("embeddinggrad",))[order])
+    there[order[of_run & (counts[run] > 0)]] = True
+    lost = np.where(there & view.is_new, own, 0.0)
+    yield kernel_evidence(
+        view,
+        "embedding-random-access",
+        lost,
+        f"rows of tables are read and their gradients put together: {view.costliest(lost)}",
+        MetricReading(metric="kernels", value=int(there.sum()), unit="1"),
+    )
 
 
 def _part(some: Floats, everything: Floats) -> float:

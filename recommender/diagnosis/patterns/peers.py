@@ -104,7 +104,8 @@ def _slowest(views: Sequence[View], thresholds: Thresholds) -> Iterator[SoftEvid
     busy = np.array([_busy_us(view) for view in views])
     reading, working = busy[worst] - np.delete(busy, worst, axis=0).mean(axis=0)
     beyond = min(lost, float(reading))
-    if abs(more - 1) <= SAME and beyond - max(0.0, float(working)) >= lost / 2 > 0:
+    counted = math.isfinite(reading)  # without counters nothing tells what the kernels wait for
+    if counted and abs(more - 1) <= SAME and beyond - max(0.0, float(working)) >= lost / 2 > 0:
         waits = MetricReading(metric="wait for memory beyond the others", value=beyond * 1e-6, unit="s")
         yield replace(
             found,

@@ -1,4 +1,4 @@
-"""Phases of a server's steps: prompts that are read in between make the steps that only decode wait."""
+"""Phases of a server's steps: prompts that make the steps that only decode wait, and the choice of tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
-from recommender.diagnosis.rank.kinds import ATTENTION, of_kind
+from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind
 from recommender.diagnosis.rank.program_signs import trains
 
 if TYPE_CHECKING:
@@ -24,6 +24,38 @@ LONGER = 2.0
 
 
 def find(view: KernelView, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of both."""
+    yield from _prompts(view)
+    yield from _sampling(view)
+
+
+def _sampling(view: KernelView) -> Iterator[SoftEvidence]:
+    """Evidence of steps that sort behind their last product: the vocabulary, to choose a token.
+
+    A sampler that keeps the likely tokens by rejection, or takes the best, needs no order of all.
+    """
+    kernels = view.kernels
+    if not view.infers or not of_kind(kernels, ATTENTION).any():
+        return
+    step, products = kernels.texts["step"].codes, of_kind(kernels, PRODUCTS)
+    last = np.full(int(step.max()) + 1, np.iinfo(np.int64).max)
+    last[step[products]] = -1
+    np.maximum.at(last, step[products], kernels.start_ns[products])
+    behind = kernels.start_ns > last[step]
+    sorts = behind & of_kind(kernels, ("sort",))
+    if not sorts.any():
+        return
+    lost = np.where(behind & np.isin(step, step[sorts]), kernels.duration_us * view.exclusive, 0.0)
+    yield kernel_evidence(
+        view,
+        "sampler-high-latency",
+        lost,
+        f"behind the last product of a step, where tokens are chosen, all are sorted: {view.costliest(lost)}",
+        MetricReading(metric="share of the step", value=float(lost.sum()) / view.total_us, unit="1"),
+    )
+
+
+def _prompts(view: KernelView) -> Iterator[SoftEvidence]:
     """Evidence of a few long steps with attention of a form that the many short ones do not run.
 
     A decoding step reads a cache, by kernels made for one token of each request; a prompt has others.

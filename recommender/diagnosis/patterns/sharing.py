@@ -1,4 +1,4 @@
-"""A device that another program uses, too: kernels are held up whatever they are and wherever they stand."""
+"""A device that others use: another program holds up whatever runs, collectives what is beside them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
 from recommender.diagnosis.patterns.clocks import ALIKE, LEAST_KINDS, SLOWER
 from recommender.diagnosis.rank.kinds import STREAMING, of_kind
@@ -31,6 +32,9 @@ them, as at a slower clock, or not. Assumed."""
 ELSEWHERE_BY_KIND = 0.35
 """Share of held kernels that lie in other kinds than as many drawn by time would. Assumed."""
 
+MOSTLY, ALONE = 0.9, 0.5
+"""Part of a kernel's time from which it runs beside collectives, and most growth of those that run apart over
+its own. Assumed."""
 LEAST_STEPS = 4
 """Steps of the same kernels from which on the quicker quarter of each tells how long it takes undisturbed."""
 NEAR = 8
@@ -43,9 +47,47 @@ Assumed; it is 0 where the same places are slow in each."""
 def find(view: KernelView, _: Thresholds) -> Iterator[SoftEvidence]:
     """Evidence of a device that runs another program in turns, or beside this one for a while."""
     if view.total_us > 0 and len(view.kernels) > 1:
+        yield from _beside_collectives(view)
         yield from _in_turns(view)
         if not np.isfinite(view.kernels.pipe("aic_total_cycles")).any():
             yield from _in_periods(view)
+
+
+def _beside_collectives(view: KernelView) -> Iterator[SoftEvidence]:
+    """Evidence of kernels that take longer beside collectives, which take cores and bandwidth from them.
+
+    They are set beside those of their name and shapes that run apart; beside an earlier run they are those
+    that grew while what runs apart did not.
+    """
+    kernels, every = view.kernels, view.rank.kernels
+    if every is None or not every.is_communication.any():
+        return
+    talks = every.where(every.is_communication)
+    both = overlap_us(kernels.start_ns, kernels.end_ns, *union(talks.start_ns, talks.end_ns))
+    time, lost = np.nan_to_num(kernels.duration_us), np.zeros(len(kernels))
+    beside, apart = both > MOSTLY * time, both == 0
+    if (compared := view.compared) is not None:
+        usual = np.nan_to_num(compared.mean_before(compared.before.duration_us))
+        more = np.where(usual > 0, time - usual, 0.0)
+        grew = [float(more[part].sum() / max(1.0, usual[part].sum())) for part in (apart, beside)]
+        if grew[0] < ALONE * grew[1]:
+            lost = np.where(beside, compared.grown_us, 0.0)
+    else:
+        shapes = kernels.texts["input_shapes"]
+        key = kernels.texts["name"].codes.astype(np.int64) * len(shapes.labels) + shapes.codes
+        told = shapes.where(bool(text) for text in shapes.labels)
+        for kind in np.unique(key[beside & told]):
+            rows, alone = (np.flatnonzero((key == kind) & part) for part in (beside, apart))
+            if min(len(rows), len(alone)) >= LEAST_HELD:
+                more = time[rows] - float(np.median(time[alone]))
+                lost[rows] = np.maximum(0.0, more) * (more.sum() > 0)
+    yield kernel_evidence(
+        view,
+        "bandwidth-contention",
+        lost,
+        f"kernels take longer while collectives run beside them: {view.costliest(lost)}",
+        MetricReading(metric="time beyond those that run apart", value=float(lost.sum()) * 1e-6, unit="s"),
+    )
 
 
 def _in_turns(view: KernelView) -> Iterator[SoftEvidence]:

@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.evidence import MetricReading, step_evidence
-from recommender.diagnosis.rank.collectives import EXCHANGES, idle_us, is_of, moving_us, places
+from recommender.diagnosis.rank.collectives import (
+    EXCHANGES,
+    collectives_of,
+    idle_us,
+    is_of,
+    moving_us,
+    places,
+)
 from recommender.diagnosis.rank.groups import CONTEXT, DATA, STAGES, TENSOR
+from recommender.diagnosis.rank.kinds import of_kind
 from recommender.diagnosis.rank.program_signs import is_fully_sharded
-from recommender.diagnosis.rank.view import exclusive_shares, in_steps
+from recommender.diagnosis.rank.view import PLACES, exclusive_shares, in_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ingest.profiles.facts.run import Collective
     from recommender.diagnosis.evidence import SoftEvidence
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
 _GRADIENT = ("allreduce", "reducescatter")
 _SCATTER = ("reducescatter",)
 _GATHER = ("allgather",)
+_NORMS = ("batchnorm", "syncbatchnorm", "syncbn", "bntraining")
 """Where gradients are scattered, a distributed optimizer or FSDP gathers the parameters in the same group."""
 
 
@@ -38,8 +48,8 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     Inference reduces each layer's result before it can go on: that is a loss from the mark of all
     communication on.
     """
-    exposed = view.step_sum("exposed_us")
-    if view.total_us <= 0 or (exposed <= 0 and not view.rank.collectives and not view.rank.links):
+    exposed, told = view.step_sum("exposed_us"), collectives_of(view.rank)
+    if view.total_us <= 0 or (exposed <= 0 and not told and not view.rank.links):
         return
     share = exposed / view.total_us
     mark = ("exposed-communication", "communication_not_overlapped_share")
@@ -47,8 +57,8 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     inline, bad_inline = 0.0, bad
     if view.infers:
         bad_inline = float(thresholds.shows("communication", mark[1], share))
-        tensor = [item for item in view.rank.collectives if _use(view, item) == TENSOR]
-        together = sum(item.elapse_ms for item in view.rank.collectives)
+        tensor = [item for item in told if _use(view, item) == TENSOR]
+        together = sum(item.elapse_ms for item in told)
         inline = exposed * (sum(item.elapse_ms for item in tensor) / together if together > 0 else 1.0)
     usual = max(_last_us(view) * (1 - bad), inline * (1 - bad_inline))
     yield step_evidence(
@@ -59,11 +69,12 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         MetricReading(metric="communication_not_overlapped_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
     )
-    yield from _waits(view, thresholds)
+    yield from _waits(view, thresholds, told)
     most_us = exposed - usual if usual > 0 else math.inf
     shown = min(1.0, bad / MARKS)
-    yield from _moving(view, most_us, shown, bad_inline if view.infers else shown)
-    yield from _exchange(view, most_us, shown)
+    yield from _moving(view, told, most_us, shown, bad_inline if view.infers else shown)
+    yield from _exchange(view, told, most_us, shown)
+    yield from _of_norms(view, thresholds)
 
 
 def _last_us(view: View) -> float:
@@ -80,9 +91,29 @@ def _last_us(view: View) -> float:
     return min(float(own[talks[is_last & several]].sum()), view.step_sum("exposed_us"))
 
 
-def _waits(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+def _of_norms(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
+    """Evidence of collectives between two kernels of one norm: its statistics are those of all ranks."""
+    kernels = view.rank.kernels
+    if kernels is None or not kernels.is_communication.any():
+        return
+    order = np.argsort(kernels.start_ns, kind="stable")
+    of_norm = of_kind(kernels, _NORMS)[order]
+    inside = np.append(False, of_norm[:-1]) & np.append(of_norm[1:], False)
+    rows = order[inside & (kernels.is_communication & in_steps(view.rank, kernels))[order]]
+    count = len(rows)
+    yield step_evidence(
+        view,
+        "sync-batchnorm",
+        float((kernels.duration_us * exclusive_shares(kernels))[rows].sum()),
+        f"{count} collectives stand between the statistics of a batch norm and their use",
+        MetricReading(metric="sync_batchnorm_count", value=count, unit="1"),
+        (FactPlace(kernels.file, tuple(int(row) for row in kernels.rows[rows[:PLACES]])),) if count else (),
+        shown=float(thresholds.shows("sync-batchnorm", "sync_batchnorm_count", float(count))),
+    )
+
+
+def _waits(view: View, thresholds: Thresholds, both: Sequence[Collective]) -> Iterator[SoftEvidence]:
     """Evidence of ranks that wait in a collective, and of stages that wait for their neighbour."""
-    both = view.rank.collectives
     shared = [c for c in both if not c.is_p2p]
     pairs = [c for c in both if c.is_p2p and view.uses.get(c.group) != CONTEXT]  # a ring within a stage
     waited = sum(idle_us(c) for c in shared) * view.exposed_share
@@ -123,9 +154,11 @@ def _use(view: View, item: Collective) -> str:
     return TENSOR if view.infers and is_of(item, (*_GRADIENT, *_GATHER)) else DATA
 
 
-def _moving(view: View, most_us: float, shown: float, shown_inline: float) -> Iterator[SoftEvidence]:
+def _moving(
+    view: View, told: Sequence[Collective], most_us: float, shown: float, shown_inline: float
+) -> Iterator[SoftEvidence]:
     """Evidence of transfers that nothing hides, by what their group is for: no more than all is a loss."""
-    shared = [item for item in view.rank.collectives if not item.is_p2p]
+    shared = [item for item in told if not item.is_p2p]
     inside = [item for item in shared if _use(view, item) == DATA]
     scattering = {item.group for item in inside if is_of(item, _SCATTER)}
     gathers = [item for item in inside if is_of(item, _GATHER) and item.group in scattering]
@@ -133,7 +166,7 @@ def _moving(view: View, most_us: float, shown: float, shown_inline: float) -> It
     sharded = is_fully_sharded(view.rank)
     added = [] if sharded else gathers
     words = "reductions and gathers of parameters" if added else "reductions"
-    uses = {use: [c for c in view.rank.collectives if _use(view, c) == use] for use in (TENSOR, CONTEXT)}
+    uses = {use: [c for c in told if _use(view, c) == use] for use in (TENSOR, CONTEXT)}
     stages = [item for item in shared if view.uses.get(item.group) == STAGES]
     for node, items, what in (
         ("data-parallel-communication", [*gradients, *added], words),
@@ -155,9 +188,9 @@ def _moving(view: View, most_us: float, shown: float, shown_inline: float) -> It
             )
 
 
-def _exchange(view: View, most_us: float, shown: float) -> Iterator[SoftEvidence]:
+def _exchange(view: View, told: Sequence[Collective], most_us: float, shown: float) -> Iterator[SoftEvidence]:
     """Evidence of all-to-all exchanges: their transfer, and the waiting in them."""
-    mine = [c for c in view.rank.collectives if is_of(c, EXCHANGES)]
+    mine = [c for c in told if is_of(c, EXCHANGES)]
     if not mine:
         return
     moving = sum(moving_us(c) for c in mine) * view.exposed_share

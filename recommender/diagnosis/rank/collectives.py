@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.traces.gpu_collectives import bound_waiting
 from recommender.diagnosis.rank.view import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ingest.profiles.facts.run import Collective
+    from ingest.profiles.facts.run import Collective, Rank
 
 
 LOCAL = "LOCAL"
 
 
 EXCHANGES = ("alltoall", "all_to_all")
+
+
+def collectives_of(rank: Rank) -> tuple[Collective, ...]:
+    """The collectives of a rank: without its peers by the shortest of their size."""
+    return rank.collectives or bound_waiting(rank.details.group_calls)
 
 
 def idle_us(item: Collective) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from recommender.diagnosis.rank.collectives import collectives_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -86,7 +88,7 @@ def uses_of_groups(ranks: Sequence[Rank]) -> Mapping[str, str]:
     """
     held: dict[str, tuple[set[int], set[str]]] = {}
     for rank in ranks:
-        for item in rank.collectives:
+        for item in collectives_of(rank):
             present, kinds = held.setdefault(item.group, (set(), set()))
             if rank.rank is not None:
                 present.add(rank.rank)
@@ -102,9 +104,14 @@ def uses_of_groups(ranks: Sequence[Rank]) -> Mapping[str, str]:
     return found
 
 
+_SHORT = dict(word.split(":") for word in "tensor:tp data:dp context:cp pipeline:pp expert:ep".split())
+_SHORT |= dict.fromkeys("mesh model parallel group with".split(), "")
+"""Words of names of groups: of PyTorch (``mesh_tp``), of Megatron (``TENSOR_MODEL_PARALLEL_GROUP``)."""
+
+
 def _use(about: str) -> str:
     """The use of a group within a stage; empty where its name tells none."""
-    parts = set(about.lower().split("_")) - {"mesh"}  # groups of PyTorch's device mesh: "mesh_tp"
+    parts = {_SHORT.get(part, part) for part in about.lower().split("_")} - {""}
     if "dp" in parts and "tp" not in parts:
         return DATA
     return {frozenset({"tp"}): TENSOR, frozenset({"mp"}): TENSOR, frozenset({"cp"}): CONTEXT}.get(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.kernels import Floats, Kernels, Mask, TextColumn
 
 REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col", "layouttransform")
-CASTS, PADDING = ("cast",), "pad"
+CASTS, PADDING = ("cast", "dequantizeweights"), "pad"
 COPIES = ("concat", "tensormove", "slice", "split", "pack", "unpack", "copy", "viewcopy", "asstrided", "pad")
 PRODUCTS = ("matmul", "batchmatmul", "gemm", "conv2d", "conv3d", "groupedmatmul", "linear")
 ATTENTION = ("flashattention", "promptflash", "increflash")

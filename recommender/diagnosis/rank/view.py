@@ -52,6 +52,7 @@ class View:
         gaps_by_step: Time of its gaps by reason, as the ledger books it, each of the shape of its steps.
         device: What the hardware table has of its device; empty if unknown.
         peers_before_us: Gaps before the first work of as many steps, the median of its peers; infinite alone.
+        peers_after_us: Those behind the last work, the least of its peers; infinite alone.
     """
 
     rank: Rank
@@ -60,6 +61,7 @@ class View:
     gaps_by_step: Mapping[str, Floats] = field(default_factory=dict)
     device: DeviceFacts = field(default_factory=dict)
     peers_before_us: float = float("inf")
+    peers_after_us: float = float("inf")
 
     @cached_property
     def gap_us(self) -> Mapping[str, float]:

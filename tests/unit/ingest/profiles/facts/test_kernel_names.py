@@ -1,8 +1,11 @@
 """Names of GPU kernels say their operator, and of products their type."""
 
+import csv
+
 import pytest
 
-from ingest.profiles.facts.kernel_names import SHORT, gpu_kernel, short_name
+from data import text
+from ingest.profiles.facts.kernel_names import FILE, SHORT, gpu_kernel, short_name
 
 NATIVE = "void at::native::vectorized_elementwise_kernel<4, at::native::"
 KERNELS = [
@@ -30,8 +33,18 @@ KERNELS = [
     ("void softmax_warp_forward<float, float, float, 10, false>(x)", "Softmax", ""),
     ("void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>(x)", "MultiTensorAdam", ""),
     ("void at::native::unrolled_elementwise_kernel<direct_copy_kernel_cuda(x), LoadWithCast<1>>(x)", "Cast", ""),
+    ("void at::native::batch_norm_backward_reduce_kernel<float>(x)", "BatchNormGrad", ""),
+    ("void at::native::(anonymous namespace)::compute_grad_weight<float>(x)", "EmbeddingGrad", ""),
+    ("void flash::device<flash::FlashAttnFwdSm90<Mainloop>>(Params)", "FlashAttention", ""),
+    ("void vllm::rotary_embedding_kernel<c10::BFloat16, true>(long const*)", "RotaryEmbedding", ""),
+    ("void kDequantizeBlockwise<half, 512>(float*)", "DequantizeWeights", ""),
+    ("void dequantize_mul_mat_vec<32>(x)", "dequantize_mul_mat_vec", ""),
     ("triton_poi_fused_add_relu_3", "triton_poi_fused_add_relu", ""),
 ]  # fmt: skip
+
+
+def test_a_pattern_with_a_comma_is_not_cut_off() -> None:
+    assert all(len(row) == 3 for row in csv.reader(text(FILE).splitlines()))
 
 
 @pytest.mark.parametrize(("name", "kind", "types"), KERNELS)

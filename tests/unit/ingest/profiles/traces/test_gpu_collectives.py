@@ -7,6 +7,7 @@ import pytest
 
 from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
+from ingest.profiles.traces.gpu_collectives import LEAST_CALLS, bound_waiting
 from tests.samples.gpu_traces import kernel, write
 
 
@@ -74,3 +75,17 @@ def test_numbers_of_calls_match_recordings_that_begin_at_different_calls(tmp_pat
     write(tmp_path, 0, collective(100, 60, told={"Seq": 4}), collective(200, 20, told={"Seq": 5}))
     write(tmp_path, 1, collective(9200, 35, told={"Seq": 5}), collective(9300, 20, told={"Seq": 6}))
     assert waits(read_profile(tmp_path)) == [[0.0], [15.0]]
+
+
+@pytest.mark.parametrize(("count", "told"), [(LEAST_CALLS, True), (LEAST_CALLS - 1, False)])
+def test_of_one_rank_no_call_moves_longer_than_the_shortest_of_its_size(
+    tmp_path: Path, count: int, told: bool
+) -> None:
+    calls = [collective(100.0 * at, 30.0 + at) for at in range(count)]
+    write(tmp_path, 0, kernel("gemm", 0, 50), *calls, collective(5000, 90, told={"In msg nelems": 900_000}))
+    [rank] = read_profile(tmp_path).ranks
+    assert rank.collectives == ()
+    found = bound_waiting(rank.details.group_calls)
+    assert [round(item.wait_ms * 1e3, 6) for item in found] == (
+        [float(at) for at in range(count)] if told else []
+    )

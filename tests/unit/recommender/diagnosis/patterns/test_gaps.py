@@ -11,7 +11,7 @@ import pytest
 from benchmarks.profiles.mechanisms import of_traces
 from benchmarks.profiles.traced_runs import WORLDS, Run, World, length_us, with_hook, write
 from ingest.profiles.facts.place import FactPlace
-from ingest.profiles.facts.run import Call, Profile
+from ingest.profiles.facts.run import Call, Collective, Profile
 from ingest.profiles.folders import read_profile
 from recommender.diagnosis.analysis import analyse
 from recommender.diagnosis.diagnosis import diagnose
@@ -250,6 +250,57 @@ def test_a_loss_that_is_read_is_no_state_that_is_saved(
     run = read_profile(write(world, np.random.default_rng(6), tmp_path / "run.pt.trace.json"))
     saved = analyse(run, thresholds).get("checkpoint-stall")
     assert (saved is not None and saved.share > 0.3) is is_state
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("deepspeed/ops/adam/cpu_adam.py(150): step", "code-high-latency-function"),
+        ("mine/stream.py(7): next_batch", "slow-dataloader"),
+        ("/usr/lib/python3.11/threading.py(320): wait", "slow-dataloader"),
+    ],
+)
+def test_a_function_of_the_program_has_the_gaps_it_covers(
+    network: Any, thresholds: Any, tmp_path: Path, name: str, named: str
+) -> None:
+    """Before a step's first work too; a loader's own, and a library's in which any thread waits, tell no more."""
+
+    def begins(run: Run, step: int, place: str) -> None:
+        if place == "begin":
+            run.pause(8000.0, ("python_function", name))
+
+    run = read_profile(
+        write(with_hook(TRAINS, begins), np.random.default_rng(6), tmp_path / "run.pt.trace.json")
+    )
+    cause = diagnose(run, network, thresholds).findings[0].cause
+    assert cause.node == named
+    assert (name.partition("(")[0] in cause.evidence[-1].says) == (named == "code-high-latency-function")
+
+
+def test_a_stage_that_ends_early_saves_no_checkpoint(thresholds: Any) -> None:
+    """Where stages hand their work on, those behind have less to do at the end."""
+
+    def ranks(*, is_p2p: bool) -> tuple[Any, ...]:
+        late = [("Gemm", "GPU", "", 5.0, 300.0), ("AdamBackward", "GPU", "", 305.0, 690.0)]
+        early = [("Gemm", "GPU", "", 5.0, 300.0), ("AdamBackward", "GPU", "", 305.0, 290.0)]
+        sent = Collective(
+            name="send", group="pp", step="", is_p2p=is_p2p, elapse_ms=0.01, transit_ms=0.01, wait_ms=0.0,
+            idle_ms=0.0, start_us=None, transfers=(), place=FactPlace("communication.json"),
+        )  # fmt: skip
+        runs = [planned(work, 1000.0, number=at) for at, work in enumerate((late, early))]
+        return tuple(
+            replace(
+                run,
+                layout="",
+                collectives=(sent,),
+                steps=tuple(replace(step, preparing_us=5.0) for step in run.steps),
+            )
+            for run in runs
+        )
+
+    for is_p2p in (True, False):
+        found = analyse(Profile(path="run", ranks=ranks(is_p2p=is_p2p)), thresholds)
+        assert (found["checkpoint-stall"].share < 0.05) is is_p2p
 
 
 LAUNCHES = call("runtime", "cudaLaunchKernel", 50.0, 10)

@@ -105,3 +105,12 @@ def test_a_rank_whose_kernels_wait_for_memory_alone_has_slow_memory(
     run = Profile(path="run", ranks=(slow, *make(wait_ms=4.0, rank=1).ranks))
     found = diagnose(run, network, thresholds).findings[0].cause
     assert found.node == ("slow-memory-access" if is_named else "slow-rank")
+
+
+def test_without_counters_no_kernel_is_said_to_wait_for_memory(
+    make: Any, network: Any, thresholds: Any
+) -> None:
+    [slow], [other] = make(rank=0, slower=1.5).ranks, make(wait_ms=4.0, rank=1).ranks
+    ranks = tuple(replace(rank, kernels=replace(rank.kernels, pipes={})) for rank in (slow, other))
+    found = diagnose(Profile(path="run", ranks=ranks), network, thresholds)
+    assert found.findings[0].cause.node == "slow-rank"

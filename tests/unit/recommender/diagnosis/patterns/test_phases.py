@@ -53,3 +53,11 @@ def test_other_long_steps_are_no_prompts(
     thresholds: Any, steps: Sequence[Sequence[tuple[str, float]]], more: tuple[str, ...]
 ) -> None:
     assert list(phases.find(serve(steps, *more), thresholds)) == []
+
+
+@pytest.mark.parametrize(("kind", "is_named"), [("Sort", True), ("Reduce", False)])
+def test_tokens_chosen_by_sorting_all_are_a_slow_sampler(thresholds: Any, kind: str, is_named: bool) -> None:
+    view = serve([[DECODES]] * 6, kind)
+    found = [item for item in phases.find(view, thresholds) if item.node == "sampler-high-latency"]
+    assert [item.lost_us for item in found] == ([6 * DECODES[1]] if is_named else [])
+    assert not list(phases.find(serve([[DECODES]] * 6, kind, "LayerNormGrad"), thresholds))

@@ -71,3 +71,28 @@ def test_work_that_differs_and_noise_are_no_shared_device(thresholds: Any, case:
     else:
         time *= np.random.default_rng(7).normal(1.0, 0.03, time.shape)
     assert list(sharing.find(lasting(time), thresholds)) == []
+
+
+@pytest.mark.parametrize(("beside", "lost"), [(160.0, 10 * 60.0), (100.0, 0.0), (90.0, 0.0)])
+def test_kernels_that_take_longer_beside_collectives_compete_with_them(
+    thresholds: Any, beside: float, lost: float
+) -> None:
+    builder = KernelBuilder("trace.json")
+    at = 0.0
+    for row in range(2, 22):
+        is_beside = row % 2 == 0
+        time = beside if is_beside else 100.0
+        if is_beside:
+            builder.add(
+                100 + row, round(at * 1e3), duration_us=time, name="ncclDevKernel_AllReduce", kind="",
+                core="COMMUNICATION", stream="20", step="1",
+            )  # fmt: skip
+        builder.add(
+            row, round(at * 1e3), duration_us=time, name="gemm", kind="Gemm", core="", stream="7", step="1",
+            input_shapes="64,64;64,64",
+        )  # fmt: skip
+        at += time
+    view = view_of(Rank(rank=0, folder="", layout="Kineto trace", kernels=builder.build()))
+    assert isinstance(view, KernelView)
+    found = {item.node: item for item in sharing.find(view, thresholds)}
+    assert found["bandwidth-contention"].lost_us == pytest.approx(lost)
