@@ -251,15 +251,15 @@ def _beside(name: str) -> Change:
     return change
 
 
-def function_of_the_host(world: World, cost: float, random: np.random.Generator) -> World:
-    """The optimiser runs on the host, or a server masks tokens there: a function of the program has the gap."""
+def function_of_the_host(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """The optimiser runs on the host: a function of the program has the gap."""
     mark = ("python_function", "deepspeed/ops/adam/cpu_adam.py(150): step")
 
     def act(run: Run, step: int) -> None:
         run.now = max(run.now, run.busy_to)
         run.pause(cost, mark)
 
-    return with_hook(world, _at("begin" if world.is_training else "forward", act))
+    return with_hook(world, _at("begin", act)) if world.is_training else None
 
 
 def sorted_vocabulary(world: World, cost: float, random: np.random.Generator) -> World | None:

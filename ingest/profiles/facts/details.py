@@ -73,6 +73,7 @@ class GroupCall:
         lasted_us: Duration of its kernel.
         size_mb: Megabytes (10**6) that one rank gives or gets, the larger; None if unknown.
         place: Where it stands.
+        about: What the program calls its group; empty if unknown.
     """
 
     name: str
@@ -84,6 +85,7 @@ class GroupCall:
     lasted_us: float
     size_mb: float | None
     place: FactPlace
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

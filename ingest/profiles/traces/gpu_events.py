@@ -161,6 +161,7 @@ class GpuEvents:
             lasted_us=lasted_us,
             size_mb=max(known) * each / 1e6 if each and known else None,
             place=FactPlace(self._file, (row,)),
+            about=str(arguments.get("Process Group Description", "")),
         )
 
     def take_memory(self, event: Mapping[str, object]) -> None:

@@ -94,18 +94,18 @@ def uses_of_groups(ranks: Sequence[Rank]) -> Mapping[str, str]:
                 present.add(rank.rank)
             kinds.add(item.name.lower().replace("_", ""))
     found = {}
+    told = {call.group: call.about for rank in ranks for call in rank.details.group_calls}
     for name, (present, kinds) in held.items():
         group = group_of(name, tuple(sorted(present)), kinds, ranks)
-        if group is None:
-            continue
-        use = STAGES if any(spans_stages(group.ranks, rank) for rank in ranks) else _use(group.about)
+        crosses = group is not None and any(spans_stages(group.ranks, rank) for rank in ranks)
+        use = STAGES if crosses else _use(told.get(name, "") if group is None else group.about)
         if use:
             found[name] = use
     return found
 
 
-_SHORT = dict(word.split(":") for word in "tensor:tp data:dp context:cp pipeline:pp expert:ep".split())
-_SHORT |= dict.fromkeys("mesh model parallel group with".split(), "")
+_SHORT = dict(word.split(":") for word in ["tensor:tp", "data:dp", "context:cp", "pipeline:pp", "expert:ep"])
+_SHORT |= dict.fromkeys(["mesh", "model", "parallel", "group", "with"], "")
 """Words of names of groups: of PyTorch (``mesh_tp``), of Megatron (``TENSOR_MODEL_PARALLEL_GROUP``)."""
 
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from ingest.profiles.checks import GPU_LAYOUTS
-from ingest.profiles.facts.details import Details, ProcessGroup
+from ingest.profiles.facts.details import Details, GroupCall, ProcessGroup
 from ingest.profiles.facts.intervals import split_steps
 from ingest.profiles.facts.kernels import KernelBuilder, TextColumn
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Collective
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.patterns import transfers
-from recommender.diagnosis.rank.groups import CONTEXT, DATA, STAGES, TENSOR
+from recommender.diagnosis.rank.groups import CONTEXT, DATA, STAGES, TENSOR, uses_of_groups
 from recommender.diagnosis.rank.view import view_of
 
 
@@ -155,3 +155,24 @@ def test_what_inference_reduces_is_of_its_tensors_and_a_loss_from_the_mark_of_al
 ) -> None:
     found = diagnose(replace(make(), ranks=(infers_on(make, share),)), network, thresholds).findings
     assert [item.cause.node for item in found] == named
+
+
+@pytest.mark.parametrize(
+    ("about", "use"),
+    [
+        ("TENSOR_MODEL_PARALLEL_GROUP", TENSOR),
+        ("DATA_PARALLEL_GROUP_WITH_CP", DATA),
+        ("mesh_tp", TENSOR),
+        ("", None),
+    ],
+)
+def test_calls_of_one_rank_tell_what_their_group_is_for(make: Any, about: str, use: str | None) -> None:
+    calls = tuple(
+        GroupCall(
+            name="allreduce", group="5", ranks=(), members=8, sequence=None, start_ns=at, lasted_us=9.0,
+            size_mb=8.0, place=FactPlace("trace.json"), about=about,
+        )
+        for at in range(8)
+    )  # fmt: skip
+    [rank] = make().ranks
+    assert uses_of_groups((replace(rank, details=Details(group_calls=calls)),)).get("5") == use
