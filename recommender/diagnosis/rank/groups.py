@@ -104,8 +104,8 @@ def uses_of_groups(ranks: Sequence[Rank]) -> Mapping[str, str]:
     return found
 
 
-_SHORT = dict(word.split(":") for word in ["tensor:tp", "data:dp", "context:cp", "pipeline:pp", "expert:ep"])
-_SHORT |= dict.fromkeys(["mesh", "model", "parallel", "group", "with"], "")
+_WORDS = "tensor:tp data:dp context:cp pipeline:pp expert:ep mesh: model: parallel: group: with:"
+_SHORT = dict(word.split(":") for word in _WORDS.split())
 """Words of names of groups: of PyTorch (``mesh_tp``), of Megatron (``TENSOR_MODEL_PARALLEL_GROUP``)."""
 
 
