@@ -57,6 +57,19 @@ T1 = {
     "ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": "[1, 2]"}]},
     "KernelSpecification": {"ProblemSize": [8], "Arguments": [{"Type": "float", "MemoryType": "Vector"}]},
 }
+KTT = {
+    "Metadata": {"Device": "NVIDIA H20", "TimeUnit": "Microseconds", "KttVersion": "2.1.0"},
+    "Results": [
+        {
+            "Configuration": [{"Name": "a", "Value": size, "ValueType": "UnsignedInt"}],
+            "KernelName": "add",
+            "Status": "Ok",
+            "TotalDuration": 96.25,
+            "ComputationResults": [{"ProfilingData": {"Counters": []}}],
+        }
+        for size in (1, 2)
+    ],
+}
 TVM = {
     "input": ["cuda -model=v100", "conv2d_nchw.cuda", [["TENSOR", [1, 8], "float32"], [1, 1]], {}],
     "config": {"index": 7, "code_hash": None, "entity": [["tile_f", "sp", [6, 1]], ["unroll", "ot", 512]]},
@@ -95,6 +108,10 @@ CASE = {
 CSV = b"""gfx,cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio
 gfx942,304,16,1280,8192,78,0,111.9,bf16_x,3.0,3000.4,0.0
 gfx942,304,32,1280,8192,29,0,inf,bf16_x,86.9,2794.7,0.0
+"""
+KTT_CSV = b"""Kernel name,Computation duration (us),Global size,block,dram__reads.sum,Registers count
+add,77.4,1048576,32,262299,12
+add,38.3,1048576,128,262231,12
 """
 FLAT: dict[str, object] = {
     "task.kind": "kernel",
@@ -262,6 +279,8 @@ SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "kernel-tuner-cache": ("k_A100.json", lambda: CACHE),
     "kernel-tuner-t4": ("k_A100_T4.json", lambda: compact(T4)),
     "kernel-tuner-t1": ("space.json", lambda: compact(T1)),
+    "ktt": ("ktt.json", lambda: compact(KTT)),
+    "ktt-csv": ("ktt.csv", lambda: KTT_CSV),
     "autotvm": ("cuda_v0.10.log", lambda: b"# comment\n" + (compact(TVM) + b"\n") * 3),
     "aiter": ("bf16_tuned_gemm.csv", lambda: CSV),
     "aiconfigurator": ("gemm_perf.parquet", lambda: parquet([ROW, ROW | {"m": 2}])),

@@ -95,6 +95,7 @@ def test_a_parquet_table_gives_its_rows(shared: Path, names: NameResolver) -> No
         ("ascend_profiler", 0, 0),  # profiles are for diagnosis
         ("ascend_serving_recipes", 8, 0),
         ("kernel_tuner_t1", 0, 0),  # spaces, no cases
+        ("ktt", 8, 0),
         ("llmperf", 6, 0),
         ("markdown_tables", 304, 0),
         ("mindformers", 1, 3),  # three rows link a YAML that is not there
