@@ -20,7 +20,7 @@ from kg.terms.setting_registry import softwares
 from tools.source_tree import SourceModule, modules
 
 _NAMES = (
-    "batches classes disagreements effects kinds provenance sources problem family region code"
+    "amd nvidia batches classes disagreements effects kinds provenance sources problem family region code"
     " agent aiperf alpha ascendc ask attention average base batch block bottlenecks calibration carbon cases "
     "chip compose convolution copy cp cpu csv cuda decode dmesg dp earlier en end env ep evaluate exporter "
     "export fast file files flashcomm find finetune fix flags float fp framework frameworks gb gemm gpu guidellm h hardware "

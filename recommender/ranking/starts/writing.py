@@ -117,7 +117,7 @@ def write_start(
         settings += _further_than(draft, settings, assumed_settings(situation, layout, priced), screen)
     settings = _with_rollout(draft, chosen, settings, screen)
     beside: list[str] = []
-    settings += role_settings(situation, framework.id, settings)
+    settings = in_place_of(settings, role_settings(situation, framework.id, settings))
     if layout is not None:
         transfers = any(
             plain_key(item.key) == _CONNECTOR and str(item.value).startswith("Mooncake") for item in settings

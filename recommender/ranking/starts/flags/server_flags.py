@@ -140,7 +140,10 @@ def of_diffusion(start: StartConfiguration) -> StartConfiguration:
 def role_settings(
     situation: StartSituation, framework: str, settings: Iterable[PlanSetting]
 ) -> list[PlanSetting]:
-    """Settings that give an engine its role where prefill and decode are apart, without those set already."""
+    """Settings that give an engine its role where prefill and decode are apart, without those set already.
+
+    The role itself is told whatever recipes say: an engine that may be either is asked for neither.
+    """
     roles = table("launches")["programs"].get(framework, {}).get("roles", {})
     if situation.phase not in roles:
         return []
@@ -149,7 +152,9 @@ def role_settings(
     for maker in hardware if isinstance(hardware, frozenset) else ():
         told |= roles.get(maker, {})
     present = {plain_key(item.key) for item in settings}
-    lacking = {key: value for key, value in told.items() if plain_key(key) not in present}
+    lacking = {
+        key: value for key, value in told.items() if plain_key(key) not in present or key.endswith("kv_role")
+    }
     return settings_by_key(lacking, Origin.KNOWLEDGE, place=SettingPlace.JSON)
 
 
