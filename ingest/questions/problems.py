@@ -264,8 +264,11 @@ class _Reader:
             if stage is None:
                 implied, said = implied_phase(self.raw, self.names.phases_of)
                 stage = PHASE_OF_WORD[implied]
-                of = f"{implied}, as {said} is of it" if said else f"{implied} is assumed"
-                self.notes.append(f"no phase given: {of}")
+                self.notes.append(
+                    f"no phase given: {implied}, as {said} is of it"
+                    if said
+                    else f"no phase given: {implied} is assumed"
+                )
             kind, name = stage.kind, stage.activity
             if kind is WorkloadKind.TRAINING:
                 traits = Settings(read_methods(traits))
