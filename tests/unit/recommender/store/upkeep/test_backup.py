@@ -270,21 +270,23 @@ def test_a_writer_waits_only_for_a_restore(filled: Path, tmp_path: Path) -> None
 def test_a_backup_has_its_name_once_it_is_on_the_disk(
     filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    synced: set[int] = set()
+    synced: dict[int, int] = {}
     plain = os.fsync
 
     def fsync(descriptor: int) -> None:
         assert not (tmp_path / "file").exists()
-        synced.add(os.fstat(descriptor).st_ino)
+        seen = os.fstat(descriptor)
+        synced[seen.st_ino] = seen.st_size
         plain(descriptor)
 
     with monkeypatch.context() as watched:
         watched.setattr(os, "fsync", fsync)
         back_up(filled, tmp_path / "file")
-    assert (tmp_path / "file").stat().st_ino in synced
+    made = (tmp_path / "file").stat()
+    assert synced[made.st_ino] == made.st_size  # its last words, too
     restored = tmp_path / "restored"
     with monkeypatch.context() as watched:
-        watched.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
+        watched.setattr(os, "fsync", lambda descriptor: synced.setdefault(os.fstat(descriptor).st_ino, 0))
         UpkeepDesk.restore(restored, tmp_path / "file")
     assert (restored / "trials.sqlite3").stat().st_ino in synced
 
