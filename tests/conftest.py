@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from itertools import count
@@ -102,6 +103,14 @@ def _needed(program: str, missing: str) -> str:
 def compiler() -> str:
     """The C compiler."""
     return _needed("cc", "no C compiler (cc) to build the kernels with: install gcc or clang")
+
+
+@pytest.fixture(scope="session")
+def preloading(compiler: str) -> str:
+    """The C compiler, where the system puts what it builds before the libraries of a program (``LD_PRELOAD``)."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("a disk that fails, or loses power, is a library that Linux alone loads before others")
+    return compiler
 
 
 @pytest.fixture(scope="session")

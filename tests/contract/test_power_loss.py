@@ -20,17 +20,14 @@ from recommender.search.log.storage_journal import StorageJournal
 from tests.power.writers import DIMENSION, PARTS, SAMPLES, TRIPLES
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="the power cut is a library for Linux"
-)
 
 
 @pytest.fixture(scope="module")
-def library(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(preloading: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = tmp_path_factory.mktemp("power") / "power_cut.so"
     source = str(ROOT / "tests" / "power" / "power_cut.c")
     subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O1", "-o", str(built), source, "-ldl", "-lpthread"], check=True
+        [preloading, "-shared", "-fPIC", "-O1", "-o", str(built), source, "-ldl", "-lpthread"], check=True
     )
     return built
 

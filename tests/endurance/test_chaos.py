@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -49,8 +48,7 @@ def test_flips_are_told_or_harmless(place: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the failing disk is a library for Linux")
-@pytest.mark.usefixtures("compiler")
+@pytest.mark.usefixtures("preloading")
 def test_each_write_may_fail(place: Path) -> None:
     """Full and read-only disks: a line of words, nothing lost or torn, and the next one ends where it would have."""
     said: list[str] = []
@@ -77,8 +75,7 @@ def test_a_torn_workspace_is_counted(place: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the failing disk is a library for Linux")
-@pytest.mark.usefixtures("compiler")
+@pytest.mark.usefixtures("preloading")
 def test_the_quick_form_finds_nothing_silent() -> None:
     with tempfile.TemporaryDirectory() as name:  # pytest closes its own folders to other users
         folder = Path(name)
