@@ -20,7 +20,7 @@ ODD = "void cutlass::Kernel2<cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_nn_
 NEXT = "torch/utils/data/dataloader.py(733): __next__"
 
 
-def _at(place: str, act: Callable[[Run, int], None]) -> Hook:
+def hook_at(place: str, act: Callable[[Run, int], None]) -> Hook:
     return lambda run, step, where: act(run, step) if where == place else None
 
 
@@ -35,7 +35,7 @@ def before_the_capture(world: World, cost: float, random: np.random.Generator) -
             run.event("cpu_op", "aten::to", run.now, cost * world.steps + 8)
             run.copy("HtoD (Pageable -> Device)", 2.0, cost * world.steps)
 
-    return with_hook(world, _at("begin", act))
+    return with_hook(world, hook_at("begin", act))
 
 
 def values_read(world: World, cost: float, random: np.random.Generator) -> World:
@@ -49,7 +49,7 @@ def values_read(world: World, cost: float, random: np.random.Generator) -> World
         run.event("cpu_op", "aten::_local_scalar_dense", began + 1, run.now - began - 2)
         run.pause(cost / world.layers)  # what the host does before its next launch
 
-    return with_hook(world, _at("layer", act))
+    return with_hook(world, hook_at("layer", act))
 
 
 def waits_by_hand(world: World, cost: float, random: np.random.Generator) -> World:
@@ -64,25 +64,25 @@ def waits_by_hand(world: World, cost: float, random: np.random.Generator) -> Wor
         )
         run.now = max(run.now, run.busy_to) + cost / world.layers
 
-    return with_hook(world, _at("layer", act))
+    return with_hook(world, hook_at("layer", act))
 
 
 def starved(world: World, cost: float, random: np.random.Generator) -> World:
     """Workers are too slow: the loader's own range says so."""
     mark = ("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__")
-    return with_hook(world, _at("begin", lambda run, step: run.pause(cost, mark)))
+    return with_hook(world, hook_at("begin", lambda run, step: run.pause(cost, mark)))
 
 
 def starved_unseen(world: World, cost: float, random: np.random.Generator) -> World:
     """A pipeline of one's own, with no range: the step begins when the batch is there."""
-    return with_hook(world, _at("begin", lambda run, step: run.pause(cost)))
+    return with_hook(world, hook_at("begin", lambda run, step: run.pause(cost)))
 
 
 def starved_growing(world: World, cost: float, random: np.random.Generator) -> World:
     """The wait for data grows from step to step."""
     return with_hook(
         world,
-        _at(
+        hook_at(
             "begin",
             lambda run, step: run.pause(2 * cost * (step + 1) / (world.steps + 1), ("python_function", NEXT)),
         ),
@@ -101,7 +101,7 @@ def collected(world: World, cost: float, random: np.random.Generator) -> World:
                 ("python_function", "<built-in function collect>"),
             )
 
-    return with_hook(world, _at("backward" if world.is_training else "forward", act))
+    return with_hook(world, hook_at("backward" if world.is_training else "forward", act))
 
 
 def saved(world: World, cost: float, random: np.random.Generator) -> World:
@@ -111,7 +111,7 @@ def saved(world: World, cost: float, random: np.random.Generator) -> World:
         if step % 2 == 0 and step + 1 < world.steps:
             run.pause(cost * world.steps / (world.steps // 2), ("python_function", SAVE))
 
-    return with_hook(world, _at("end", act)) if world.is_training else world
+    return with_hook(world, hook_at("end", act)) if world.is_training else world
 
 
 def reserved(world: World, cost: float, random: np.random.Generator) -> World:
@@ -122,7 +122,7 @@ def reserved(world: World, cost: float, random: np.random.Generator) -> World:
         for _ in range(4):
             run.pause(cost / world.layers / 4, ("cuda_runtime", f"{world.runtime}Malloc"))
 
-    return with_hook(world, _at("layer", act))
+    return with_hook(world, hook_at("layer", act))
 
 
 def first_step(world: World, cost: float, random: np.random.Generator) -> World:
@@ -134,7 +134,7 @@ def first_step(world: World, cost: float, random: np.random.Generator) -> World:
                 run.pause(cost * world.steps / 20, ("cuda_runtime", f"{world.runtime}Malloc"))
                 run.launch(runs.ADD, 5.0)
 
-    return with_hook(world, _at("forward", act))
+    return with_hook(world, hook_at("forward", act))
 
 
 def compiled(world: World, cost: float, random: np.random.Generator) -> World:
@@ -143,7 +143,7 @@ def compiled(world: World, cost: float, random: np.random.Generator) -> World:
         "python_function",
         "torch/_dynamo/convert_frame.py(990): _compile",
     )
-    return with_hook(world, _at("forward", lambda run, step: run.pause(cost, mark)))
+    return with_hook(world, hook_at("forward", lambda run, step: run.pause(cost, mark)))
 
 
 def slow_host(world: World, cost: float, random: np.random.Generator) -> World | None:
@@ -165,7 +165,7 @@ def small_kernels(world: World, cost: float, random: np.random.Generator) -> Wor
             run.launch(runs.ADD, 1.8 / world.size)
         run.world = slow
 
-    return with_hook(world, _at("backward" if world.is_training else "forward", act))
+    return with_hook(world, hook_at("backward" if world.is_training else "forward", act))
 
 
 def standstill(world: World, cost: float, random: np.random.Generator) -> World:
@@ -179,7 +179,7 @@ def standstill(world: World, cost: float, random: np.random.Generator) -> World:
             met.append(step)
             run.now = max(run.now, run.busy_to) + cost * world.steps / (world.steps // 2)
 
-    return with_hook(world, _at("layer", act))
+    return with_hook(world, hook_at("layer", act))
 
 
 def recomputed(world: World, cost: float, random: np.random.Generator) -> World | None:
@@ -190,12 +190,12 @@ def recomputed(world: World, cost: float, random: np.random.Generator) -> World 
             for part in runs.BATCH_NORM if name == runs.NORM and world.batch_norm else (name,):
                 run.launch(part, spent / (2 if part != name else 1))
 
-    return with_hook(world, _at("back", act)) if world.is_training else None
+    return with_hook(world, hook_at("back", act)) if world.is_training else None
 
 
 def teacher(world: World, cost: float, random: np.random.Generator) -> World:
     """A teacher's forward runs before the student's: more forward than backward work, nothing again."""
-    return with_hook(world, _at("forward", lambda run, step: run.forward()))
+    return with_hook(world, hook_at("forward", lambda run, step: run.forward()))
 
 
 def unfused_attention(world: World, cost: float, random: np.random.Generator) -> World | None:
@@ -222,7 +222,7 @@ def _marked(name: str) -> Change:
             run.now = max(run.now, run.busy_to)
             run.pause(cost, ("user_annotation", name))
 
-        return with_hook(world, _at("backward", act)) if world.is_training else None
+        return with_hook(world, hook_at("backward", act)) if world.is_training else None
 
     return change
 
@@ -259,7 +259,7 @@ def function_of_the_host(world: World, cost: float, random: np.random.Generator)
         run.now = max(run.now, run.busy_to)
         run.pause(cost, mark)
 
-    return with_hook(world, _at("begin", act)) if world.is_training else None
+    return with_hook(world, hook_at("begin", act)) if world.is_training else None
 
 
 def sorted_vocabulary(world: World, cost: float, random: np.random.Generator) -> World | None:
@@ -273,7 +273,7 @@ def sorted_vocabulary(world: World, cost: float, random: np.random.Generator) ->
         run.launch(runs.SOFTMAX, cost / 6 / world.size)
         run.wait()
 
-    return None if world.is_training else with_hook(world, _at("end", act))
+    return None if world.is_training else with_hook(world, hook_at("end", act))
 
 
 def norms_of_all_ranks(world: World, cost: float, random: np.random.Generator) -> World | None:
@@ -286,7 +286,7 @@ def norms_of_all_ranks(world: World, cost: float, random: np.random.Generator) -
         run.launch(REDUCE_SMALL, cost / world.layers / world.size)
         run.launch("void at::native::batch_norm_transform_input_channels_last_kernel<c10::Half>", 20.0)
 
-    return with_hook(world, _at("layer", act)) if world.reduces else None
+    return with_hook(world, hook_at("layer", act)) if world.reduces else None
 
 
 def sparse_gradients(world: World, cost: float, random: np.random.Generator) -> World | None:
@@ -304,7 +304,7 @@ def sparse_gradients(world: World, cost: float, random: np.random.Generator) -> 
                 "void at::native::(anonymous namespace)::sum_and_scatter<float>", cost / 24 / world.size
             )
 
-    return with_hook(world, _at("backward", act)) if world.is_training else None
+    return with_hook(world, hook_at("backward", act)) if world.is_training else None
 
 
 def low_clock(world: World, cost: float, random: np.random.Generator) -> World:
@@ -336,11 +336,11 @@ class TracedMechanism:
     alone: bool = True
 
 
-_WAIT = frozenset({"host-device-synchronisation"})
+WAIT = frozenset({"host-device-synchronisation"})
 TRACED = (
-    TracedMechanism("work before the capture", _WAIT | {"host-to-device-copy"}, before_the_capture),
-    TracedMechanism("values are read", _WAIT | {"item-calls", "device-to-host-copies"}, values_read),
-    TracedMechanism("a timer synchronises", _WAIT, waits_by_hand),
+    TracedMechanism("work before the capture", WAIT | {"host-to-device-copy"}, before_the_capture),
+    TracedMechanism("values are read", WAIT | {"item-calls", "device-to-host-copies"}, values_read),
+    TracedMechanism("a timer synchronises", WAIT, waits_by_hand),
     TracedMechanism("workers are too slow", frozenset({"slow-dataloader"}), starved),
     TracedMechanism("a pipeline without ranges", frozenset({"slow-dataloader"}), starved_unseen),
     TracedMechanism("workers get slower", frozenset({"slow-dataloader"}), starved_growing),
@@ -372,111 +372,3 @@ TRACED = (
 )  # fmt: skip
 DECOYS = (("a teacher runs before", teacher, frozenset({"recompute-overhead", "full-recompute-setting"})),)
 """Runs that are as they should be, and what must not be said of them."""
-
-
-def accumulated(world: World, cost: float, random: np.random.Generator) -> World | None:
-    """The second micro-batch of each step waits for its data, in the middle of the step."""
-
-    def act(run: Run, step: int) -> None:
-        run.wait()
-        run.pause(cost)
-        run.forward()
-        run.backward()
-
-    return with_hook(world, _at("forward", act)) if world.is_training else None
-
-
-def saved_by_copies(world: World, cost: float, random: np.random.Generator) -> World | None:
-    """Every third step the weights are copied to the host one by one and written."""
-
-    def act(run: Run, step: int) -> None:
-        if step % 3 == 2:
-            saves = len(range(2, world.steps, 3))
-            for _ in range(60):
-                run.copy("DtoH (Device -> Pageable)", 4.0, 0.3 * cost * world.steps / saves / 60)
-            run.pause(0.7 * cost * world.steps / saves, ("python_function", SAVE))
-
-    return with_hook(world, _at("end", act)) if world.is_training and world.steps > 5 else None
-
-
-def copied_blocking(world: World, cost: float, random: np.random.Generator) -> World:
-    """The batch is copied from pageable memory, piece by piece, before the step's work."""
-
-    def act(run: Run, step: int) -> None:
-        for _ in range(8):
-            run.copy("HtoD (Pageable -> Device)", cost / 10, cost / 8)
-
-    return with_hook(world, _at("begin", act))
-
-
-def growing_host(world: World, cost: float, random: np.random.Generator) -> World:
-    """A list of Python grows from step to step, and is walked before each layer: the device runs dry."""
-
-    def act(run: Run, step: int) -> None:
-        run.now = max(run.now, run.busy_to) + 2 * cost * (step + 1) / (world.steps + 1) / world.layers
-
-    return with_hook(world, _at("layer", act))
-
-
-def migrated(world: World, cost: float, random: np.random.Generator) -> World:
-    """Move the host's thread to another socket in the middle of the recording: launches then take long."""
-    count = len(world.layer) * world.layers * (3 if world.is_training else 1)
-    slow = sum(t for _, t in world.layer) * world.size / len(world.layer) * 1.1 + 2 * cost / count
-
-    def act(run: Run, step: int) -> None:
-        run.world = replace(run.world, launch_us=slow if 2 * step >= world.steps else world.launch_us)
-
-    return with_hook(world, _at("begin", act))
-
-
-def first_steps(world: World, cost: float, random: np.random.Generator) -> World:
-    """The first two steps take their memory from the driver, block by block."""
-
-    def act(run: Run, step: int) -> None:
-        if step < 2:
-            run.wait()
-            for _ in range(4):
-                run.pause(cost * world.steps / world.layers / 8, ("cuda_runtime", f"{world.runtime}Malloc"))
-
-    return with_hook(world, _at("layer", act))
-
-
-def collected_rarely(world: World, cost: float, random: np.random.Generator) -> World:
-    """The collector runs a few times, wherever the step is, and once in a step."""
-    often = max(2, world.steps // 3)
-    steps = {
-        int(step): int(random.integers(1, world.layers - 1))
-        for step in random.permutation(world.steps)[:often]
-    }
-    at: dict[int, int] = {}
-
-    def act(run: Run, step: int) -> None:
-        at[step] = at.get(step, -1) + 1
-        if at[step] == steps.get(step):
-            run.now = max(run.now, run.busy_to)
-            run.pause(cost * world.steps / often, ("python_function", "<built-in function collect>"))
-
-    clear = _at("begin", lambda run, step: at.clear() if step == 0 else None)
-    return with_hook(world, clear, _at("layer", act))
-
-
-_HOST = frozenset({"host-bound", "kernel-launch-overhead"})
-IN_FOLDERS = (
-    TracedMechanism("a pipeline without ranges", frozenset({"slow-dataloader"}), starved_unseen),
-    TracedMechanism("workers get slower", frozenset({"slow-dataloader"}), starved_growing),
-    TracedMechanism("a micro-batch is late", frozenset({"host-bound", "slow-dataloader"}), accumulated),
-    TracedMechanism("garbage is collected now and then", frozenset({"python-gc-high-latency"}), collected_rarely),
-    TracedMechanism("values are read", _WAIT | {"item-calls", "device-to-host-copies"}, values_read),
-    TracedMechanism("a timer synchronises", _WAIT, waits_by_hand),
-    TracedMechanism("weights are copied and written", frozenset({"checkpoint-stall"}), saved_by_copies),
-    TracedMechanism("checkpoints are written", frozenset({"checkpoint-stall"}), saved),
-    TracedMechanism("batches in pageable memory", _WAIT | {"host-to-device-copy", "pageable-memory"}, copied_blocking),
-    TracedMechanism("the cache is emptied", frozenset({"memory-allocation-stall"}), reserved),
-    TracedMechanism("first steps take memory", frozenset({"memory-allocation-stall"}), first_steps),
-    TracedMechanism("the compiler runs again", frozenset({"operator-compilation-latency", "dynamic-shape"}), compiled),
-    TracedMechanism("launches take long", _HOST, slow_host),
-    TracedMechanism("the host moves", _HOST, migrated),
-    TracedMechanism("a list grows", frozenset({"host-bound"}), growing_host),
-    TracedMechanism("the host stands still", frozenset({"host-bound"}), standstill),
-)  # fmt: skip
-"""Mechanisms of the host as a folder without a trace shows them: by tables and sums."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.profiles.folder_runs import FOLDERS, write_folder
-from benchmarks.profiles.mechanisms import of_traces
+from benchmarks.profiles.mechanisms import of_folders, of_traces
 from benchmarks.profiles.traced_runs import length_us
 from ingest.profiles.facts.run import Rank
 from ingest.profiles.folders import read_profile
@@ -38,9 +38,9 @@ def booked(change: of_traces.Change, folder: Path, share: float = 0.3) -> dict[s
     [
         (of_traces.starved_unseen, BEFORE),
         (of_traces.saved, AFTER),
-        (of_traces.copied_blocking, WAITS),
+        (of_folders.copied_blocking, WAITS),
         (of_traces.values_read, WAITS),
-        (of_traces.collected_rarely, STOPS),
+        (of_folders.collected_rarely, STOPS),
         (of_traces.standstill, HOST),
     ],
 )
@@ -93,7 +93,7 @@ def test_calls_that_are_new_may_have_the_gaps_that_are_new(
 
 def test_launches_that_take_long_are_the_hosts(tmp_path: Path, network: Any, thresholds: Any) -> None:
     random = np.random.default_rng(3)
-    altered = of_traces.migrated(WORLD, 0.6 * length_us(WORLD, random) / WORLD.steps, random)
+    altered = of_folders.migrated(WORLD, 0.6 * length_us(WORLD, random) / WORLD.steps, random)
     run = read_profile(write_folder(altered, random, tmp_path / "now"))
     [first, *_] = diagnose(run, network, thresholds).findings
     assert first.cause.chain == ("host-bound",)
@@ -102,7 +102,7 @@ def test_launches_that_take_long_are_the_hosts(tmp_path: Path, network: Any, thr
 
 def test_a_conjecture_is_told_as_one(tmp_path: Path, network: Any, thresholds: Any) -> None:
     random = np.random.default_rng(3)
-    altered = of_traces.collected_rarely(WORLD, 0.4 * length_us(WORLD, random) / WORLD.steps, random)
+    altered = of_folders.collected_rarely(WORLD, 0.4 * length_us(WORLD, random) / WORLD.steps, random)
     run = read_profile(write_folder(altered, random, tmp_path / "now"))
     [first, *_] = diagnose(run, network, thresholds).findings
     assert first.cause.node == "python-gc-high-latency"
