@@ -133,10 +133,8 @@ def asks(*left_out: str) -> Callable[[Callable[..., None]], Callable[..., None]]
             question = ProblemOptions(**{name: given.pop(name) for name in names})  # type: ignore[arg-type]
             if question.file is not None and question.from_command is None and _is_launch(question.file):
                 question = replace(question, file=None, from_command=str(question.file))
-            place = given.get(
-                "server"
-            )  # a type of servers here, and a number where a script has several launches
-            if isinstance(place, str) and place.isdecimal():
+            # a type of servers in these commands, and a number where a script has several launches
+            if isinstance(place := given.get("server"), str) and place.isdecimal():
                 question, given["server"] = replace(question, server=int(place)), None
             command(question=question, **given)
 

@@ -12,7 +12,7 @@ from kg.terms.tasks import task_of
 _OF_SERVING = frozenset(
     {"input_len", "output_len", "concurrency", "request_rate", "shared_prefix_share", "disaggregated"}
 )
-_OF_TRAINING = frozenset({*METHODS, "global_batch", "lora", "rlhf", "rewards", "optimizer"})
+_OF_TRAINING = frozenset({*METHODS, "global_batch", "rlhf", "rewards", "optimizer"})
 _OF_REQUESTS = ("ttft", "tpot", "e2e_latency", "latency_p")
 """Beginnings of metrics that a request has and a step of training has not."""
 

@@ -225,14 +225,11 @@ class AskDesk(Desk):
         if phase:
             check_phase(phase)
         raw = {**raw, **({"phase": phase} if phase else {})}
-        load = {
-            own: value for name, value in (settings or {}).items() if (own := canonical_name(name)) in LOAD
-        }
-        if isinstance(shape := raw.get("shape") or {}, dict):  # what is decided is decided for it
-            raw["shape"] = {**shape, **load}
-            settings = {
-                name: value for name, value in (settings or {}).items() if canonical_name(name) not in load
-            }
+        load = {name: own for name in settings or () if (own := canonical_name(name)) in LOAD}
+        if settings and isinstance(shape := raw.get("shape") or {}, dict):
+            # what is decided is decided for it
+            raw["shape"] = {**shape, **{own: settings[name] for name, own in load.items()}}
+            settings = {name: value for name, value in settings.items() if name not in load}
         problem, notes = self.questions.problem(raw)
         try:
             starts = self.decision(problem)

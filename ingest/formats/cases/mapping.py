@@ -31,7 +31,6 @@ SUFFIX = ".mapping.yaml"
 """Suffix of a mapping beside its table: ``runs.csv`` has ``runs.mapping.yaml``."""
 
 _SECTIONS = ("task", "hardware", "shape", "config", "source", "status")
-_STATUSES = ("ok", "failed", "forbidden", "timeout", "oom", "not_measured")
 STATUS_WORDS: dict[str, frozenset[str]] = {
     "ok": frozenset(
         {"ok", "success", "succeeded", "finished", "done", "complete", "completed", "passed", "correct"}
@@ -45,6 +44,7 @@ STATUS_WORDS: dict[str, frozenset[str]] = {
     "not_reported": frozenset({"-", "--", "n/a", "na", "nan", "none", "null", "tbd", "?", "/"}),
 }
 """Words of people for how a run ended, in lower case."""
+_STATUSES = (*STATUS_WORDS, "not_measured")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ from ingest.questions.launches.variables import (
     named_device,
     reaching,
     settings_among,
+    slices,
     visible_devices,
 )
 from ingest.questions.releases import release_of_image
@@ -385,8 +386,7 @@ def _facts(
     notes = tuple(note for note in facts.notes if note.removeprefix(f"{NOT_READ} ") not in read)
     sliced = (
         f"a slice of a device is given ({name}): memory and prices here are those of a whole one"
-        for name in variables
-        if _SLICE in name
+        for name in slices(variables)
     )
     facts = replace(facts, notes=(*notes, *_undivided(facts.question, signs.id), *sliced))
     if device := named_device(variables):
@@ -394,10 +394,6 @@ def _facts(
     if visible is None or "count" in facts.question:
         return facts
     return replace(facts, question={**facts.question, "count": visible})
-
-
-_SLICE = "/mig-"
-"""In the name of a resource of Kubernetes that is a part of an NVIDIA device."""
 
 
 def _undivided(question: Mapping[str, object], program: str) -> Iterator[str]:

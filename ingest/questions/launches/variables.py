@@ -72,6 +72,11 @@ def named_device(environment: Mapping[str, str]) -> str:
     return next((environment[name] for name in DEVICE_LABELS if name in environment), "")
 
 
+def slices(environment: Mapping[str, str]) -> list[str]:
+    """The parts of NVIDIA devices that a container of Kubernetes is given."""
+    return [name for name in environment if "/mig-" in name]
+
+
 def reaching(words: Sequence[str], names: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
     """The variables that reach a program: in a container those of ``-e``, else all that are exported.
 

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 _GRADIENT = ("allreduce", "reducescatter")
 _SCATTER = ("reducescatter",)
 _GATHER = ("allgather",)
-_NORMS = ("batchnorm", "syncbatchnorm", "syncbn", "bntraining")
 """Where gradients are scattered, a distributed optimizer or FSDP gathers the parameters in the same group."""
+_NORMS = ("batchnorm", "syncbatchnorm", "syncbn", "bntraining")
+"""In the names of kernels of a batch norm."""
 
 
 MARKS = 0.5

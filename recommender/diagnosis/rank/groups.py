@@ -104,14 +104,15 @@ def uses_of_groups(ranks: Sequence[Rank]) -> Mapping[str, str]:
     return found
 
 
-_WORDS = "tensor:tp data:dp context:cp pipeline:pp expert:ep mesh: model: parallel: group: with:"
-_SHORT = dict(word.split(":") for word in _WORDS.split())
-"""Words of names of groups: of PyTorch (``mesh_tp``), of Megatron (``TENSOR_MODEL_PARALLEL_GROUP``)."""
+_SHORT = {"tensor": "tp", "data": "dp", "context": "cp", "pipeline": "pp", "expert": "ep"}
+"""Words of Megatron's groups (``TENSOR_MODEL_PARALLEL_GROUP``), as PyTorch's have them (``mesh_tp``)."""
+_FILLING = {"mesh", "model", "parallel", "group", "with"}
+"""Words of both that tell no use."""
 
 
 def _use(about: str) -> str:
     """The use of a group within a stage; empty where its name tells none."""
-    parts = {_SHORT.get(part, part) for part in about.lower().split("_")} - {""}
+    parts = {_SHORT.get(part, part) for part in about.lower().split("_")} - _FILLING
     if "dp" in parts and "tp" not in parts:
         return DATA
     return {frozenset({"tp"}): TENSOR, frozenset({"mp"}): TENSOR, frozenset({"cp"}): CONTEXT}.get(

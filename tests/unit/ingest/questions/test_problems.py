@@ -126,6 +126,7 @@ def test_what_was_assumed_is_said() -> None:
             "training",
             "training, as method is of it",
         ),
+        ({"traits": {"lora": True, "concurrency": 8}}, "serving", "serving, as concurrency is of it"),
         ({"shape": {"seq_len": 64}}, "training", "training is assumed"),
         ({"limits": ["peak_memory <= 32GB"]}, "training", "training is assumed"),
     ],

@@ -144,6 +144,16 @@ def test_a_table_that_a_team_keeps_is_read_as_its_readers_do(names: NameResolver
     assert {case.problem.workload.precision for case in cases} == {"fp8"}
 
 
+def test_a_run_whose_end_nobody_noted_is_neither_done_nor_failed(names: NameResolver, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "kernel,gpu,tile,status,time_us\ng,A100,1,ok,2\ng,A100,2,n/a,3\ng,A100,4,oom,\n"
+    )
+    (tmp_path / "t.mapping.yaml").write_text(suggest_mapping(tmp_path / "t.csv"))
+    cases, report = ingest(names, tmp_path / "t.csv")
+    ended = [case.measurement.status for case in cases]
+    assert (ended, report.bad) == ([Status.OK, Status.UNKNOWN, Status.OUT_OF_MEMORY], 0)
+
+
 def test_a_backend_that_is_no_program_is_a_setting(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("gpu,backend,latency_ms\nA100,triton_mla,2\nA100,flash,3\n")
     assert yaml.safe_load(suggest_mapping(tmp_path / "t.csv"))["config"] == {"backend": {"column": "backend"}}
