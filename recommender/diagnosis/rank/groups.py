@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,15 +105,16 @@ def uses_of_groups(ranks: Sequence[Rank]) -> Mapping[str, str]:
     return found
 
 
-_SHORT = {"tensor": "tp", "data": "dp", "context": "cp", "pipeline": "pp", "expert": "ep"}
-"""Words of Megatron's groups (``TENSOR_MODEL_PARALLEL_GROUP``), as PyTorch's have them (``mesh_tp``)."""
-_FILLING = {"mesh", "model", "parallel", "group", "with"}
+_WHOLE = {"tensor", "data", "context", "pipeline", "expert"}
+"""Words of Megatron's groups (``TENSOR_MODEL_PARALLEL_GROUP``); PyTorch's have a letter (``mesh_tp``)."""
+_FILLING = re.compile("mesh|model|parallel|group|with")
 """Words of both that tell no use."""
 
 
 def _use(about: str) -> str:
     """The use of a group within a stage; empty where its name tells none."""
-    parts = {_SHORT.get(part, part) for part in about.lower().split("_")} - _FILLING
+    words = [word for word in about.lower().split("_") if not _FILLING.fullmatch(word)]
+    parts = {f"{word[0]}p" if word in _WHOLE else word for word in words}
     if "dp" in parts and "tp" not in parts:
         return DATA
     return {frozenset({"tp"}): TENSOR, frozenset({"mp"}): TENSOR, frozenset({"cp"}): CONTEXT}.get(
