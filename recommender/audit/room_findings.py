@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,12 @@ from ingest.questions.launches.running import RunningSetting
 from kg.errors import InputError, MissingFactError
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace, read_value
+from kg.nouns.values import show
 from kg.terms.dialects import positive, statement
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import plain_key
 from recommender.audit.finding import LIKELY, NO_START, SettingFinding, written
+from recommender.cost_model.settings.plans import canonical_name
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
 from recommender.ranking.feasibility.server_fit import server_fit, share_too_high, written_change
 from recommender.ranking.feasibility.training_fit import (
@@ -23,14 +26,16 @@ from recommender.ranking.feasibility.training_fit import (
     states_bytes,
     weights_bytes,
 )
+from recommender.ranking.plan_setting import Origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kg.nouns.values import Value
     from recommender.audit.case import AuditCase
     from recommender.cost_model.question import Question
     from recommender.ranking.feasibility.server_fit import ServerFit
+    from recommender.ranking.start import StartConfiguration
 
 NO_ROOM = "no-room-to-start"
 _DIVIDED_BY_LAUNCH = frozenset({"transformers"})
@@ -175,6 +180,23 @@ def _of_activations(case: AuditCase, question: Question) -> Iterator[SettingFind
         case, next((by_fact[fact] for fact in ("micro_batch", said) if fact in by_fact), ""),
         NO_ROOM, (says[0], says[1]), _STEP_OVERFLOWS, FindingKind.REFUSED, FindingLevel.WARNING,
         [_written(case, by_fact, change) for change in _less_activations(question, held - weights, said)],
+    )  # fmt: skip
+
+
+def as_started(findings: Sequence[SettingFinding], start: StartConfiguration) -> tuple[SettingFinding, ...]:
+    """The findings, with the change by which a start that fits makes room where it keeps the setting."""
+    kept = {plain_key(item.key): show(item.value) for item in start.settings}
+    room = " ".join(
+        item.key if item.value is True else written(item.key, item.value)
+        for item in start.settings
+        if item.origin is not Origin.CURRENT and canonical_name(item.key) == "recompute"
+    )
+    return tuple(
+        replace(item, remedy=room, adds=True)
+        if room and start.fits and item.rule == NO_ROOM
+        and kept.get(plain_key(item.setting.key)) == item.setting.value
+        else item
+        for item in findings
     )  # fmt: skip
 
 

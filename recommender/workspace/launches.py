@@ -22,7 +22,7 @@ from recommender.audit.case import audit_case
 from recommender.audit.judge import judge_settings
 from recommender.audit.launch_findings import FEW_REQUESTS
 from recommender.audit.pricing import is_of_room, judged_by_memory, priced_findings
-from recommender.audit.room_findings import NO_ROOM, room_findings
+from recommender.audit.room_findings import NO_ROOM, as_started, room_findings
 from recommender.measuring.masking import is_secret
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.workspace.ask import AskDesk
@@ -114,6 +114,8 @@ class LaunchDesk(Desk):
         has_limit = any(item.kind is FindingKind.LIMIT for item in findings)
         question = self._unlimited(problem, case, findings) if has_limit else answer.priced
         priced = self._with_prices(problem, case, findings, question)
+        if answer.plan is not None:
+            priced = as_started(priced, answer.plan.start)
         return as_launched(replace(answer, findings=priced), running)
 
     def of_measured(self, answer: Answer) -> Answer:

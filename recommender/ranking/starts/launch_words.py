@@ -22,6 +22,8 @@ KEYED = frozenset({"torchtune", "maxtext"})
 """Trainers whose commands take settings as ``key=value`` alone, their recipe and its file as words."""
 _TOLD = {"nproc_per_node": "SIZE", "nnodes": "NODES", "config": "CONFIG"}
 _CONFIGS = "recipes/configs/"
+_OF_ANOTHER = frozenset({"qat", "kd", "ppo", "dpo", "dora", "lora", "full"})
+"""Words before the method in the name of a configuration of torchtune by which it is another method's."""
 
 
 def method_settings(situation: StartSituation, settings: Sequence[PlanSetting]) -> list[PlanSetting]:
@@ -93,5 +95,9 @@ def _of_torchtune(draft: StartDraft, *, is_alone: bool) -> Iterator[tuple[str, s
         for one in draft.weighed
         if one.recipe.model == situation.model.id
     )
-    if file := next((file for file in files if file.endswith(ends)), ""):
+    sizes = ((file, end, file.removesuffix(end).rpartition("/")[2]) for file in files for end in ends)
+    fitting = (
+        file for file, end, size in sizes if file.endswith(end) and _OF_ANOTHER.isdisjoint(size.split("_"))
+    )
+    if file := next(fitting, ""):
         yield "CONFIG", file

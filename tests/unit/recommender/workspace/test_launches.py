@@ -208,6 +208,21 @@ def test_a_micro_batch_beyond_a_device_is_told_with_the_one_that_fits(
     assert remedies_of(shipped, text, NO_ROOM) == remedies
 
 
+def test_a_start_that_fits_and_a_finding_of_room_tell_one_change(shipped: Workspace) -> None:
+    """What keeps the micro-batch and computes activations again is not told a smaller micro-batch besides."""
+    text = (
+        "accelerate launch --num_processes 4 train.py --model_name_or_path mistralai/Mistral-7B-v0.3 --bf16 True "
+        "--per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_seq_length 4096 --output_dir out\n"
+    )
+    problem, notes = shipped.problem({**read_launch(text, "s.sh").question, "hardware": "a100-sxm4-80gb"})
+    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    assert answer.plan is not None
+    assert answer.plan.start.fits
+    told = {item.setting.key: item.remedy for item in answer.findings if item.rule == NO_ROOM}
+    assert told["--per_device_train_batch_size"] == "--gradient_checkpointing"
+    assert remedies_of(shipped, text, NO_ROOM)[-1] == "--per_device_train_batch_size 2"  # by itself
+
+
 def test_what_is_written_has_no_truth_behind_a_switch(shipped: Workspace) -> None:
     image, model = "docker run vllm/vllm-openai:v0.11.0", "--model Qwen/Qwen3-8B --tensor-parallel-size 1"
     text = f"{image} {model} --enable-chunked-prefill false --enable-prefix-caching true --max-num-seqs 8\n"

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from kg.nouns.entities import Source
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
@@ -45,6 +46,24 @@ def test_a_command_names_devices_recipe_and_file_and_takes_fields_alone() -> Non
     assert " ".join(words) == (
         "tune run --nproc_per_node 4 lora_finetune_distributed --config llama3_1/8B_lora batch_size=2"
     )
+
+
+def test_the_file_of_torchtune_is_of_the_very_method() -> None:
+    def of(*files: str) -> str:
+        pages = [
+            replace(
+                recipe(file), source=Source(title="Page", url=f"https://x.org/recipes/configs/{file}.yaml")
+            )
+            for file in files
+        ]
+        about = situation(framework="torchtune", phase="training")
+        return launch_words(draft(about=about, behind=weighed(*pages)), [], ParallelLayout(dp=4))[1].get(
+            "CONFIG", ""
+        )
+
+    assert of("a/8B_qat_full", "a/8B_full_dpo", "a/8B_full") == "a/8B_full"
+    assert of("llama4/scout_17B_16E_full") == "llama4/scout_17B_16E_full"
+    assert of("a/8B_qat_full", "a/8B_full_single_device") == ""
 
 
 @pytest.mark.parametrize(("program", "key"), [("llama-factory", "model_name_or_path"), ("ms-swift", "model")])
