@@ -166,10 +166,15 @@ def collective_us(
             out[within] += operators["collective"].times_us(reference, rows)
         else:
             members = local[within]
-            sent = times * inner[within] * (members - 1)
+            sent_us = inner[within] * (members - 1) / network.inside(members) * 1e6
             by_host, by_graph = network.start_us(members)
             start = np.where(np.broadcast_to(captured, size.shape)[within], by_graph, by_host)
-            out[within] += start + sent / network.inside(members) * 1e6
+            passes = start + times * sent_us
+            if network.direct and name == "all_reduce":
+                # each pass has a start; one is enough where every device reads all that the others have
+                # (one and two shots of vLLM's csrc/custom_all_reduce.cuh)
+                passes = np.minimum(start + members * sent_us, passes + start)
+            out[within] += passes
     across = active & (nodes > 1)
     if np.any(across):
         sent = times * share[across] * (nodes[across] - 1)

@@ -58,6 +58,22 @@ def test_across_nodes_the_port_of_each_device_counts() -> None:
     assert both == pytest.approx(inside + PHYSICS["network_start_us"] + 2 * 8 * MIB / 16 / PORT * 1e6)
 
 
+@pytest.mark.parametrize(
+    ("ranks", "elements", "measured_us"),
+    [(2, 2**20, 12.4), (4, 2**19, 12.6), (8, 2**15, 6.4), (8, 2**18, 11.9), (8, 2**20, 19.4)],
+)
+def test_a_small_all_reduce_of_gpus_is_one_pass_and_a_larger_one_two_starts(
+    ranks: int, elements: int, measured_us: float
+) -> None:
+    """H100 in a captured graph, vLLM 0.19: github.com/ai-dynamo/aiconfigurator@095f58a51c, data/h100_sxm/comm."""
+    h100 = Network(
+        id="h100", facts={"link_type": "NVLink", "link_bandwidth_total_bytes_per_s": 900e9}, per_node=8
+    )
+    size, one = np.array([2.0 * elements]), np.array([1.0])
+    found = collective_us(h100, shipped(), "all_reduce", size, np.array([float(ranks)]), one, captured=True)
+    assert float(found[0]) == pytest.approx(measured_us, rel=0.16)
+
+
 def test_a_total_counts_both_directions() -> None:
     total = Network(id="total", facts={"link_bandwidth_total_bytes_per_s": 2 * LINK}, per_node=8)
     assert us(total, "all_gather", MIB, 8) == us(SWITCHED, "all_gather", MIB, 8)

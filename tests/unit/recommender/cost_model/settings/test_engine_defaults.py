@@ -22,6 +22,11 @@ def test_newer_engines_schedule_ahead(engine: str, version: str, overlapped: int
     assert engine_defaults("serving", engine, version)["async_scheduling"] == overlapped
 
 
+@pytest.mark.parametrize(("version", "host_us"), [("0.5.4", 9000), ("0.6.3", 0), ("", 0)])
+def test_a_release_that_processes_outputs_first_takes_its_host_time(version: str, host_us: float) -> None:
+    assert engine_defaults("serving", "vllm", version)["step_host_us"] == host_us
+
+
 def test_training_has_no_scheduler() -> None:
     assert "async_scheduling" not in engine_defaults("training", "vllm", "0.33.0")
 
