@@ -33,8 +33,8 @@ _SHORT = 3
 """Settings that stand for a kernel's configuration in a line: the sides of its tile come first."""
 
 
-def show(answer: Answer, *, verbose: bool = False) -> None:
-    """Print an answer for people; all of a plan if ``verbose``."""
+def show(answer: Answer, *, verbose: bool = False, every: bool = False) -> None:
+    """Print an answer for people; all of a plan if ``verbose``, all of its changes if ``every``."""
     plan = answer.plan
     for text in answer.notes:
         output.note(text)
@@ -52,7 +52,7 @@ def show(answer: Answer, *, verbose: bool = False) -> None:
         show_missed(plan)
         if verbose:
             _show_situation(answer.situation)
-        show_plan(answer, plan, verbose=verbose)
+        show_plan(answer, plan, verbose=verbose, every=every)
         _show_limits(answer, verbose=verbose)
         return
     if line := assumption_line(answer.assumed, with_options=verbose):
@@ -122,8 +122,12 @@ def show_missed(plan: Plan) -> None:
             say(f"Nothing here keeps {limit}: the nearest is modelled at {nearest}")
 
 
-def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
-    """Print a plan: start, findings on what runs, what it takes, and changes; all of it if ``verbose``."""
+def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False, every: bool = False) -> None:
+    """Print a plan: start, findings on what runs, what it takes, and changes; all of it if ``verbose``.
+
+    Without it, changes that no number speaks for stand on a line; with ``every`` all that were asked for are
+    listed.
+    """
     start = plan.start
     if start.fits is False:
         _show_unfit(answer, plan)
@@ -147,7 +151,7 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False) -> None:
     if verbose or not answer.problem.workload.model:
         _show_others(answer, plan, () if verbose else start.because[1:2])
     telling = [one for one in plan.changes if one.wins or one.bottleneck]
-    shown = plan.changes if verbose else telling[:_CHANGES]
+    shown = plan.changes if verbose or every else telling[:_CHANGES]
     if shown:
         say("Test next:")
     for place, change in enumerate(shown, 1):

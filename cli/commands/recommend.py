@@ -188,7 +188,8 @@ def recommend(
     if write and runs:
         write_script(answer, write, question.from_command, question.server, running)
     else:
-        _print(answer, form, verbose=verbose, as_json=as_json, green=green)
+        every = str(context.get_parameter_source("k")).endswith("COMMANDLINE")
+        _print(answer, form, verbose=verbose, every=every, as_json=as_json, green=green)
     if files is not None:
         write_deployment(files, write_dir)
     if not is_remembered:
@@ -278,7 +279,13 @@ def _weights(text: str) -> tuple[float, float]:
 
 
 def _print(
-    answer: Answer, form: str, *, verbose: bool, as_json: bool, green: CarbonChoice | None = None
+    answer: Answer,
+    form: str,
+    *,
+    verbose: bool,
+    every: bool,
+    as_json: bool,
+    green: CarbonChoice | None = None,
 ) -> None:
     from cli import output
 
@@ -288,7 +295,7 @@ def _print(
     elif form:
         _write(form, answer)
     else:
-        show(answer, verbose=verbose)
+        show(answer, verbose=verbose, every=every)
         if green is not None:
             show_choice(green, verbose=verbose)
 

@@ -295,12 +295,19 @@ def _programs() -> dict[str, dict[str, Meaning]]:
     found: dict[str, dict[str, Meaning]] = {}
     for name, item in table("meanings")["programs"].items():
         own = dict(_spellings(item, found.get(item.get("as", ""), {})))
-        found[name] = own | {
-            key: one for key, one in found.get(item.get("as", ""), {}).items() if key not in own
-        }
+        inherited = (_in_its_file(key, one, item) for key, one in found.get(item.get("as", ""), {}).items())
+        found[name] = own | {key: one for key, one in inherited if key not in own}
     facts = {name: Meaning(fact=name, key=name) for name in kinds()}
     found[OWN] |= {name: one for name, one in facts.items() if name not in found[OWN]}
     return found
+
+
+def _in_its_file(key: str, meaning: Meaning, item: Mapping[str, Any]) -> tuple[str, Meaning]:
+    """A spelling that a program takes over: what is a flag elsewhere is a key where it reads a file."""
+    if item.get("place") != SettingPlace.YAML or not key.startswith("--"):
+        return key, meaning
+    own = replace(meaning, key=meaning.key.lstrip("-"), place=SettingPlace.YAML, file=item.get("file", ""))
+    return key.lstrip("-"), own
 
 
 def _spellings(item: Mapping[str, Any], above: Mapping[str, Meaning]) -> Iterator[tuple[str, Meaning]]:

@@ -24,7 +24,7 @@ REMOVED = "removed-setting"
 NO_START = ("the program does not start", "程序无法启动")
 _PIECES = re.compile(r"(?<!\S)(-{1,2}[A-Za-z][\w.-]*+(?= )|[A-Za-z_][\w.]*+(?==))[ =](\S+)")
 LIKELY = ("by the memory model the program does not start", "按显存模型程序无法启动")
-_REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_][\w.]*(?==))[ =](\S+)")
+_REMEDY = re.compile(r"(?:export )?(-{1,2}[A-Za-z][\w.-]*(?= )|[A-Za-z_][\w.-]*(?==))[ =](\S+)")
 """A flag with its value, a variable, or a key of a file."""
 
 
@@ -75,7 +75,7 @@ class SettingFinding:
         removes: What is taken away where that is not the setting alone, such as the flag of a field.
         default: What the release does without it; empty where that is not known.
         source: Address of who says so.
-        load_fact: Fact that is told and that a limit is below; empty for another finding.
+        load_fact: Fact that is told and that the setting falls short of; empty for another finding.
         spare: It stands only if the work fits the memory without the setting.
         priced: What it costs here; None where the cost model does not know.
     """
@@ -129,8 +129,8 @@ class SettingFinding:
 
     @property
     def is_below_told(self) -> bool:
-        """True if it is a limit below the load or the length in the question, which overrides a script."""
-        return self.kind is FindingKind.LIMIT and self.level is not FindingLevel.NOTE and bool(self.load_fact)
+        """True if it falls short of the load or the length in the question, which overrides a script."""
+        return self.level is not FindingLevel.NOTE and bool(self.load_fact)
 
     @property
     def instead(self) -> tuple[str, str] | None:

@@ -122,6 +122,7 @@ def _has_room(item: SettingFinding, case: AuditCase, question: Question | None) 
         return None
     left = _left(item, case, question)
     without = {name: left.get(name, OFF[name]) for name in _facts(item, case, question) if name in OFF}
+    without |= _facts_instead(item, question)
     if question.phase == "serving":
         without["batch"] = 1
     elif not without:

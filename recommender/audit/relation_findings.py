@@ -111,6 +111,7 @@ def relation_findings(case: AuditCase) -> Iterator[SettingFinding]:
         if not whole or not all(parts):
             continue
         product = math.prod(part for part in parts if part)
+        limit = positive(read.facts.get("batch")) if one.parts == ("batch",) else None
         if one.holds(whole, product):
             continue
         setting = next(
@@ -133,6 +134,7 @@ def relation_findings(case: AuditCase) -> Iterator[SettingFinding]:
             says={language: text.format_map(words) for language, text in one.says.items()},
             cost=one.costs or dict(zip(("en", "zh"), NO_START, strict=True)),
             remedy=_remedy(one, setting.key, _nearest(one, whole, product, sizes), sizes, case.program),
+            load_fact="concurrency" if limit and limit <= whole else "",
         )
 
 
@@ -149,6 +151,8 @@ def _sizes(case: AuditCase, written_as: Mapping[str, str], stated: Mapping[str, 
     copies, rest = divmod(
         sizes.get("devices", 0), math.prod(sizes.get(name, 1) for name in ("tp", "pp", "cp"))
     )
+    if at_once := sizes.get("batch"):  # a limit below the load is lifted: then as many run as are sent
+        sizes["batch"] = max(at_once, -(-sizes.get("concurrency", 0) // sizes.get("dp", 1)))
     nodes = sizes.get("nodes", 1)
     if nodes > 1 and not case.facts.get("unified_bus"):  # a bus joins the servers of a supernode
         sizes["server"] = sizes.get("devices", 0) // nodes

@@ -77,7 +77,11 @@ def command_of(settings: Iterable[PlanSetting], framework: str, filled: Mapping[
 
 
 def _filled(text: str, filled: Mapping[str, str]) -> str:
-    return re.sub(r"\b[A-Z]+\b", lambda match: filled.get(match[0], match[0]), text)
+    def put(match: re.Match[str]) -> str:
+        found, ending = filled.get(match[1], match[1]), match[2] or ""
+        return found if found.endswith((".yaml", ".yml", ".json")) else found + ending
+
+    return re.sub(r"\b([A-Z]+)\b(\.yaml)?", put, text)
 
 
 def file_words(settings: Iterable[PlanSetting], framework: str) -> tuple[list[str], list[str]]:
@@ -131,6 +135,9 @@ def change_words(settings: Sequence[PlanSetting]) -> list[str]:
     """Settings of a change, each as it is written."""
     removed = [f"without {item.key}" for item in settings if item.removed]
     flags, fields = flag_words(settings), field_lines(settings)
+    files = [f"{item.file}: " for item in settings if item.file]
+    of_one = next(iter(files), "") if len(set(files)) == 1 else ""  # a file is named once
+    fields[1:] = [line.removeprefix(of_one) for line in fields[1:]]
     return [*export_lines(settings), *flags, *object_words(settings), *fields, *removed]
 
 

@@ -152,6 +152,8 @@ def test_the_table_is_the_result_and_everything_else_is_beside_it(run: Any) -> N
     assert ran.code == 0
     assert ran.out.startswith("bert-large train on ascend-910b3\nStart with torch-npu ")
     assert "more (-k 50)" in ran.out
+    assert "\n1. " not in ran.out
+    assert "\n9. " in run("recommend", "--model", "bert-large", *B3, "-k", 50).out
     assert "note: no phase given: training is assumed" in ran.err
     assert "note:" not in ran.out
     assert "Why: tunegraph explain " in ran.err

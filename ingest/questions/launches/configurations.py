@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_files import table_in
@@ -17,6 +18,7 @@ from ingest.questions.launches.program import (
 from ingest.questions.launches.script import ShellCommand, as_flags
 from ingest.questions.launches.variables import DEVICE_LABELS
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import load_toml
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import registry, softwares
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 _LOOKS = re.compile(r"(?:\s*(?:#.*|---)\n)*\s*(?:\{|[\w-]+[ ]*:(?:\s|$))")
 """Beginning of a table of settings: a brace, or a key, behind comments."""
+_LOOKS_TOML = re.compile(r"(?:\s*(?:#.*)?\n)*\s*\[[\w.-]+\]\s*(?:#.*)?(?:\n|$)")
+"""Beginning of a text in TOML that has tables."""
 _RAY = re.compile(r"^[ \t-]{0,40}llm_configs[ ]?:", re.MULTILINE)
 _DEEPEST = 12
 """Levels of a document in which engines are looked for: a RayService has them at six; a choice."""
@@ -36,8 +40,10 @@ _SCRIPT = "train.py"
 
 def own_name(text: str, place: str = "") -> str:
     """The name by which a command that is made for a text of settings names it: its own, where it has one."""
-    is_file = place.endswith((".json", ".yaml", ".yml"))
-    return place if is_file else "settings.json" if text.lstrip().startswith("{") else "settings.yaml"
+    if place.endswith((".json", ".yaml", ".yml", ".toml")):
+        return place
+    end = "json" if text.lstrip().startswith("{") else "toml" if _LOOKS_TOML.match(text) else "yaml"
+    return f"settings.{end}"
 
 
 def with_itself(text: str, beside: Beside, place: str = "") -> Beside:
@@ -59,14 +65,15 @@ def configuration_command(text: str, place: str) -> list[ShellCommand]:
     if signs is None:
         return []
     own = signs.scripts[0] if signs.reader == "mindformers" else _SCRIPT
-    command = signs.commands[0].split() if signs.commands else ("python", own)
+    own_words = signs.commands[0].split() if signs.commands else ["python", own]
+    command = ["python", "-m", signs.starts] if signs.starts else own_words
     option = () if POSITIONAL in signs.file else (f"--{signs.file[0]}",)
     return [ShellCommand(words=(*command, *option, itself))]
 
 
 def is_launch(text: str, place: str) -> bool:
     """True if a file is a launch; the file of a question is a table, too, of other keys."""
-    if place.endswith((".json", ".yaml", ".yml")) or _LOOKS.match(text):
+    if place.endswith((".json", ".yaml", ".yml", ".toml")) or _LOOKS.match(text):
         if is_manifest(text) or chart_commands(text) or ray_commands(text):
             return True
         return bool(configuration_command(text, place))
@@ -76,6 +83,9 @@ def is_launch(text: str, place: str) -> bool:
 def _content(text: str) -> Mapping[str, object]:
     """A text as a table of settings, by their names with ``_``; none where it is something else."""
     held = table_in(text) if _LOOKS.match(text) else {}
+    if _LOOKS_TOML.match(text):
+        with suppress(ValueError):
+            held.update(load_toml(text))
     return {str(key).replace("-", "_"): item for key, item in held.items()}
 
 

@@ -314,7 +314,7 @@ def _started(
             unknown.append(started)
         elif max(len(words), len(environment)) > MOST_WORDS and started is not None:
             raise InputError(f"{place}: a launch of over {MOST_WORDS} words or variables is not read")
-        elif started is not None:
+        elif started is not None and started.told(environment) is not None:
             facts = _facts(started, environment, script.used, place, beside)
             facts = _released(facts, (*words, command.image, *installed))
             found.append(
@@ -366,6 +366,7 @@ def _facts(
         _switches(signs.id) if signs.reader == "server" else lambda _: False,
         overrides=signs.reader == "trainer",
     )
+    given.values |= started.told(variables) or {}
     read = add_files(started, given, beside)
     if signs.reader == "server":
         facts = serving.read_server(started, given, environment)

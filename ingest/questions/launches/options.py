@@ -122,7 +122,7 @@ def add_file(found: LaunchOptions, content: Mapping[str, object]) -> None:
         if name in found.values or name in found.unknown:
             continue
         if isinstance(value, dict):
-            _put_object(found, name, value)
+            _put_object(found, name, value, wins=False)
         elif isinstance(value, list):
             found.values[name] = " ".join(map(str, value)) if _are_numbers(value) else tuple(map(str, value))
         elif isinstance(value, str | int | float | bool):
@@ -155,11 +155,14 @@ def _put(found: LaunchOptions, option: str, texts: list[str]) -> None:
         found.values[option] = _value(text)
 
 
-def _put_object(found: LaunchOptions, option: str, content: Mapping[str, object]) -> None:
+def _put_object(
+    found: LaunchOptions, option: str, content: Mapping[str, object], *, wins: bool = True
+) -> None:
     """A JSON object as a value: its fields by the names that documents speak of, each with its path.
 
     An object whose fields are settings of their own, such as ``compilation_config``, gives them by their last
     names; of any other the whole path is the name, since a ``tp_size`` of a peer says nothing of this engine.
+    An object that does not win leaves what is already said as it is.
     """
     prefix = "speculative_" if option == "speculative_config" else ""
     for name, value, path in _leaves(content, option):
@@ -167,6 +170,8 @@ def _put_object(found: LaunchOptions, option: str, content: Mapping[str, object]
         key = plain if not prefix or "speculative" in plain else prefix + plain
         if not has_own_fields(option) or key in found.values or _says_another(key, path):
             key = path
+        if not wins and (key in found.values or key in found.unknown):
+            continue
         found.values[key] = value
         if "." in path:
             found.places[key] = path

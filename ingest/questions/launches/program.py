@@ -34,6 +34,8 @@ class ProgramSigns:
         phase: What it does, where its words do not say otherwise.
         phases: What it does by a word of its command.
         source: Document that they are from.
+        starts: Module that reads a file of its settings.
+        told: Options by variables that its own script tells them with; without one that script is another's.
     """
 
     id: str
@@ -66,6 +68,8 @@ class ProgramSigns:
     phases: Mapping[str, str] = field(default_factory=dict)
     methods: Mapping[str, str] = field(default_factory=dict)
     launcher: str = ""
+    starts: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
 
 
 _TOLD, _PARTS = "{}", frozenset({"prefill", "decode"})
@@ -96,6 +100,11 @@ class StartedProgram:
     def phase(self) -> str:
         """The phase that a program runs."""
         return self.signs.phases.get(self.command, self.signs.phase)
+
+    def told(self, environment: Mapping[str, str]) -> dict[str, str] | None:
+        """The options that variables tell; None for a script that has but the name of the program's own."""
+        told = {option: environment[name] for name, option in self.signs.told.items() if name in environment}
+        return None if self.command.endswith(".sh") and not told else told
 
     def devices(self, sizes: str) -> int | None:
         """The number that launchers state: ``all`` devices, those of ``each`` node, or ``nodes``."""

@@ -149,6 +149,9 @@ def _served(situation: StartSituation, settings: Mapping[str, object]) -> Iterat
     if framework == "mindie" and (prompt := situation.number("input_len")) is not None:
         yield "longest_prompt", math.ceil(prompt / PAGE) * PAGE
     yield from _whole(settings, "batch")
+    captured = engine_defaults("serving", framework, situation.framework.version)["captured_requests"]
+    if 0 < float(captured) < float(str(settings.get("batch") or 0)):
+        yield from (("captured_requests", size) for _, size in _whole(settings, "batch"))
     if precision in {"fp16", "float32"} and (framework == "tei" or precision == "fp16"):
         yield "precision", str(precision).replace("float32", "fp32")
     if framework == "vllm-ascend" and precision in INTEGERS:

@@ -59,7 +59,7 @@ def launch_words(
         told = {_TOLD[name]: item for item in settings if (name := plain_key(item.key)) in _TOLD}
         found |= {word: str(item.value) for word, item in told.items()}
         settings = [item for item in settings if plain_key(item.key) not in _TOLD]
-    elif task := situation.script_key(RECIPE).removesuffix(".yaml"):
+    elif task := situation.script_key(RECIPE):
         found["TASK"] = task
     settings = [*settings, *_trained_model(situation, settings)]
     if situation.current is None:

@@ -27,7 +27,7 @@ from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
-from recommender.cost_model.settings.engine_defaults import replicated_by, trainers
+from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by, trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
@@ -90,6 +90,7 @@ def layout_question(
     if question.engine != situation.framework.id:  # not stated, or what runs in its place
         question = replace(question, engine=situation.framework.id, version=situation.framework.version)
     settings = {
+        **_whole_graphs(question),
         **_of_every_layout(draft, question),
         **question.settings,
         "precision": _precision(draft, question),
@@ -257,6 +258,12 @@ def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str
         return ()
     stages = [stage for stage in (2, 3) if stage > least and spell("zero_stage", framework, release, stage)]
     return ({}, *({"zero_stage": float(stage), "pure_bf16": 0.0} for stage in stages))
+
+
+def _whole_graphs(question: Question) -> dict[str, object]:
+    """Graphs of all requests where an engine captures fewer unless it is told: a start tells it."""
+    usual = engine_defaults(question.phase, question.engine, question.version)
+    return {"captured_requests": 0} if usual.get("captured_requests") else {}
 
 
 def _of_every_layout(draft: StartDraft, question: Question) -> Mapping[str, object]:

@@ -50,6 +50,13 @@ def test_flags_and_variables_are_those_of_the_registry() -> None:
     assert tried > 50
 
 
+@pytest.mark.parametrize("program", ["llama-factory", "axolotl"])
+def test_a_flag_that_a_program_of_files_takes_over_is_a_key(program: str) -> None:
+    [turns] = [item for item in settings_of(program) if item.fact == "turns"]
+    assert (turns.key, turns.place) == ("gradient_accumulation_steps", SettingPlace.YAML)
+    assert turns.file
+
+
 def test_a_spelling_of_one_dash_counts_only_for_its_program() -> None:
     assert meant("-np", "llama.cpp").fact == "batch"
     assert meaning_of("-np") is None

@@ -76,6 +76,17 @@ def test_recomputation_is_a_finding_where_the_memory_holds_the_work_without_it(
         assert finding.priced.memory_bytes > 0
 
 
+@pytest.mark.parametrize(("length", "is_waste"), [(8192, True), (32768, False)])
+def test_recomputation_gives_way_to_less_of_it_where_the_memory_holds_that(
+    shipped: Workspace, length: int, is_waste: bool
+) -> None:
+    script = (
+        "torchrun --nproc_per_node=8 -m torchtitan.train --model.name llama3 --model.flavor 8B"
+        f" --training.seq_len {length} --activation_checkpoint.mode full"
+    )
+    assert ("titan-full-recomputation" in checked(shipped, script, "h100-sxm")) is is_waste
+
+
 def test_what_the_memory_is_not_known_for_is_a_note(shipped: Workspace) -> None:
     script = MEGATRON.format(tp=8, length=2048)
     raw = read_launch(script, "launch.sh").question

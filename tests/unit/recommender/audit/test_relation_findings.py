@@ -209,6 +209,15 @@ def test_a_relation_blames_a_size_that_it_reads() -> None:
         assert one.says.keys() == {"en", "zh"}
 
 
+@pytest.mark.parametrize(("load", "graphs"), [(120, "60"), (64, None)])
+def test_graphs_rise_with_a_limit_that_the_load_lifts(load: int, graphs: str | None) -> None:
+    script = "vllm serve a/B --data-parallel-size 2 --max-num-seqs 32"
+    script += " --compilation-config.max_cudagraph_capture_size 32"
+    rule = judged(script, "vllm", "", told=True, concurrency=load).get("graphs-below-requests")
+    assert (None if rule is None else rule.rewrites[0][1]) == graphs
+    assert rule is None or rule.is_rewritten
+
+
 @pytest.mark.parametrize(
     ("script", "remedy"),
     [

@@ -5,6 +5,7 @@ import pytest
 from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.launch_files import with_written
 from ingest.questions.launches.running import running_settings
+from kg.errors import InputError
 
 SCRIPT = """cat > ./ds.json <<'J'
 {"zero_optimization": {"stage": 3}}
@@ -31,6 +32,42 @@ def test_what_no_file_is_made_of_is_none(text: str) -> None:
 def test_the_settings_of_a_written_file_are_those_of_the_launch() -> None:
     found = {item.key: (item.value, item.file) for item in running_settings(SCRIPT)}
     assert found["zero_optimization.stage"] == ("3", "ds.json")
+
+
+TOML = """[job]
+dump_folder = "out"
+[training]
+local_batch_size = 1
+seq_len = 8192
+[activation_checkpoint]
+mode = "full"
+[model]
+name = "llama3"
+flavor = "8B"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "batch"),
+    [
+        (TOML, "a.toml", 1),
+        (TOML, "settings", 1),
+        ("torchrun -m torchtitan.train --job.config_file a.toml --training.local_batch_size 2", "a.sh", 2),
+        ("NGPU=4 CONFIG_FILE=a.toml ./run_train.sh --training.local_batch_size=2", "a.sh", 2),
+    ],
+)
+def test_a_file_of_tables_is_read_and_the_command_wins(text: str, place: str, batch: int) -> None:
+    question = read_launch(text, place, beside={"a.toml": TOML}.get).question
+    current = question["current"]
+    assert isinstance(current, dict)
+    assert (current["training.local_batch_size"], current["activation_checkpoint.mode"]) == (batch, "full")
+    assert (question["model"], question["shape"]) == ("llama3-8B", {"seq_len": 8192})
+    assert question.get("count") == (4 if "NGPU" in text else None)
+
+
+def test_a_script_of_the_same_name_is_not_the_program() -> None:
+    with pytest.raises(InputError, match="no launch is found"):
+        read_launch("NGPU=4 ./run_train.sh --steps 3", "a.sh")
 
 
 def test_a_field_that_means_something_else_keeps_its_path() -> None:

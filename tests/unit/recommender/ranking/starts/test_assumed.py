@@ -51,6 +51,12 @@ def test_servers_count_requests_each_in_its_own_way() -> None:
     }
 
 
+def test_graphs_are_asked_for_where_an_engine_captures_fewer_requests() -> None:
+    assert flags("tensorrt-llm", ParallelLayout(), {"batch": 128.0}) == {"--max_batch_size": 128}
+    more = flags("tensorrt-llm", ParallelLayout(), {"batch": 256.0})
+    assert more == {"--max_batch_size": 256, "cuda_graph_config.max_batch_size": 256}
+
+
 @pytest.mark.parametrize(("framework", "kept"), [("vllm-ascend", "ascend"), ("vllm", None)])
 def test_integer_weights_are_named_where_the_engine_does_not_see_them(
     framework: str, kept: str | None
