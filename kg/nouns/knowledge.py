@@ -259,7 +259,7 @@ class Assignment:
         if self.environment:
             return SettingPlace.ENV
         if self.carrier:
-            return SettingPlace.JSON
+            return SettingPlace.YAML if self.carrier.endswith(".yml") else SettingPlace.JSON
         return SettingPlace.FLAG if self.flag else SettingPlace.CODE
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.entities import WorkloadKind
 from kg.terms.circumstances import sizes_of_shape
 from kg.terms.dialects import degrees_of
+from kg.terms.draft_heads import drafted_by
 from kg.terms.facts import FACTS, FactType
 from recommender.applicability.implied_facts import implied_facts
 from recommender.applicability.scope import GENERATORS, kinds_of
@@ -54,6 +55,7 @@ def question_facts(problem: Problem, tree: HardwareTree, model: Model | None) ->
     """
     facts: dict[str, FactValue] = {
         **_model_facts(model),
+        **_drafts(model, problem),
         **_hardware_facts(problem, tree),
         **_problem_facts(problem),
     }
@@ -100,7 +102,6 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
         elif name in FACTS and isinstance(value, bool | int | float | str):
             names = FACTS[name].type is FactType.NAMES
             facts[name] = frozenset(str(value).split("+")) if names else value
-    facts.setdefault("public_drafts", frozenset({"none"}))  # a known model's are stated
     facts |= {"embedding_table_bytes": table_bytes(stated)} if table_bytes(stated) else {}
     if model.architecture:
         facts.setdefault("vision_tower", model.architecture == "multimodal")
@@ -121,6 +122,14 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
     if kinds := _attention(model, stated):
         facts.setdefault("attention", kinds)
     return {name: value for name, value in facts.items() if value != ""}
+
+
+def _drafts(model: Model | None, problem: Problem) -> dict[str, FactValue]:
+    """The methods for which a draft model is published that the programs told load; ``none`` if there is none."""
+    if model is None:
+        return {}
+    published = drafted_by(model.id, tuple(problem.software), problem.situation.checkpoint)
+    return {"public_drafts": published or frozenset({"none"})}
 
 
 def _attention(model: Model, stated: Mapping[str, object]) -> frozenset[str]:

@@ -11,6 +11,7 @@ from kg.nouns.gain import joined_gain
 from kg.nouns.knowledge import FactKind
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
+from kg.terms.draft_heads import draft_head
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
@@ -21,7 +22,7 @@ from recommender.ranking.changes.recommendations import as_change
 from recommender.ranking.layout_question import batches
 from recommender.ranking.model_traits import accuracy_with
 from recommender.ranking.plan_setting import Origin, PlanSetting
-from recommender.ranking.starts.drafting import DRAFT_MODEL, draft_head
+from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import USUAL_TPOT_S, missed
 from recommender.ranking.starts.writing import planned
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from kg.nouns.gain import Gain
     from kg.nouns.knowledge import Assignment, Strategy
     from kg.nouns.values import Value
+    from kg.terms.draft_heads import DraftHead
     from recommender.cost_model.question import Question
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.plan.reach import Reach
@@ -188,7 +190,7 @@ def of_strategy(
         item.strategy.accuracy != "unchanged",
         place,
     )
-    head = draft_head(problem.workload.model or "", [one.value for one in item.strategy.sets])
+    head = _head(problem, item.strategy, starts)
     change = as_change(item, problem, version)
     known = (
         ""
@@ -199,12 +201,16 @@ def of_strategy(
     )
     return replace(
         change,
-        evidence=(*([Support(kind=OF_ACCURACY, says=known)] if known else []), *change.evidence),
+        evidence=(
+            *([Support(kind=OF_ACCURACY, says=known)] if known else []),
+            *([Support(kind="documented", says=head.name, source=head.source)] if head else []),
+            *change.evidence,
+        ),
         configuration=Settings({**change.configuration, **{one.name: one.value for one in change_of.load}}),
         settings=(
             *(
-                replace(_assigned(one, item), value=head)
-                if one.value == DRAFT_MODEL
+                replace(_assigned(one, item), value=head.name)
+                if one.value == DRAFT_MODEL and head
                 else _assigned(one, item)
                 for one in item.strategy.sets
             ),
@@ -214,17 +220,26 @@ def of_strategy(
         against=against,
         tier=tier,
         basis=tier if gain is not None else f"{tier}, never measured here: no gain is known",
-        provided=" and ".join(filter(None, [item.provided, *_needs(item.strategy, head)])),
+        provided=" and ".join(filter(None, [item.provided, *_needs(item.strategy, head=head)])),
         order=order,
     )
 
 
-def _needs(strategy: Strategy, head: str) -> Iterator[str]:
+def _head(problem: Problem, strategy: Strategy, starts: Starts | None) -> DraftHead | None:
+    """The published draft model that a strategy names, for the model and what launches it."""
+    named = [one for one in strategy.sets if one.value == DRAFT_MODEL]
+    programs = [starts.situation.framework.id] if starts is not None else [one.software for one in named]
+    model, checkpoint = problem.workload.model or "", problem.situation.checkpoint
+    methods = [str(one.value) for one in strategy.sets] if named else []
+    return next(filter(None, (draft_head(model, item, programs, checkpoint) for item in methods)), None)
+
+
+def _needs(strategy: Strategy, head: DraftHead | None) -> Iterator[str]:
     """Needs of a strategy's settings that no setting can meet, in words."""
     for one in strategy.sets:
         if plain_key(one.parameter) == QUANTISATION and show(one.value) not in QUANTISED_AT_LOAD:
             yield "the checkpoint is quantised so"
-        elif one.value == DRAFT_MODEL == head:
+        elif one.value == DRAFT_MODEL and head is None:
             yield "there is a draft model trained for it"
 
 

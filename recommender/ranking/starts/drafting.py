@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING
 
-import data
+from kg.terms.draft_heads import draft_head
 from kg.terms.purposes import plain_key
 from recommender.ranking.change import NotHere
 from recommender.ranking.starts.draft import IN_THE_START
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
+    from kg.terms.draft_heads import DraftHead
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.situation import StartSituation
 
@@ -27,18 +26,6 @@ _METHODS = frozenset({"speculative_config.method", "speculative_algorithm"})
 _OF_THE_MODEL = ("mtp", "nextn", "dspark")
 _OF_THE_PROMPT = frozenset({"ngram", "ngram_gpu", "suffix"})
 _PATHS = {"speculative_config.method": "speculative_config.model"}
-
-
-@cache
-def _heads() -> Mapping[tuple[str, str], str]:
-    rows = csv.DictReader(data.text("models/drafts.csv").splitlines())
-    return {(row["model"], row["method"]): row["head"] for row in rows}
-
-
-def draft_head(model: str, values: Iterable[object]) -> str:
-    """The published draft model of a model for one of the methods among values; else what stands for one."""
-    named = (_heads().get((model, str(value).lower())) for value in values)
-    return next((head for head in named if head), DRAFT_MODEL)
 
 
 def drafted_whole(
@@ -62,7 +49,8 @@ def drafted_whole(
         return rest, [NotHere(strategy=item.key, because=why, fact="draft") for item in drafts]
     if method is not None and path is None and _needs_model(method.value, situation):
         key = _PATHS.get(plain_key(method.key), "--speculative-draft-model-path")
-        settings.append(replace(method, key=key, value=draft_head(situation.model.id, [method.value])))
+        head = _head(method.value, situation)
+        settings.append(replace(method, key=key, value=head.name if head else DRAFT_MODEL))
     return settings, []
 
 
@@ -77,12 +65,22 @@ def _missing(drafter: AgreedSetting | None, situation: StartSituation, *, has_pa
         return f"{model.id} has no layers that draft" if model.has_draft is False else ""
     if not _needs_model(drafter.value, situation) or drafter.first.model == model.id:
         return ""
+    if _head(drafter.value, situation) is not None:
+        return ""
     return f"no draft model of {model.id} is known to {drafter.value} recipes"
 
 
 def _needs_model(method: str, situation: StartSituation) -> bool:
     """True if a method drafts with a checkpoint of its own, not with layers of the model."""
     name = method.lower()
+    if _head(method, situation) is not None:
+        return True
     if name in _OF_THE_PROMPT or any(part in name for part in _OF_THE_MODEL):
         return False
     return not (name == "eagle" and situation.model.has_draft)
+
+
+def _head(method: str, situation: StartSituation) -> DraftHead | None:
+    """The published draft model for a method that the program loads."""
+    checkpoint = situation.problem.situation.checkpoint
+    return draft_head(situation.model.id, method, (situation.framework.id,), checkpoint)

@@ -35,7 +35,7 @@ FACTS = {
     "compressed_4_layers", "compressed_128_layers", "sliding_window", "sparse_top_k", "index_heads", "index_layers",
     "index_head_dim", "global_kv_heads", "global_head_dim", "linear_key_heads", "linear_value_heads",
     "linear_key_head_dim", "linear_value_head_dim", "dense_layers", "shared_intermediate_size", "embedding_table_bytes",
-    "mtp_layers", "pooling", "weight_format", "public_drafts", "embedding_tables", "embedding_rows", "embedding_dim",
+    "mtp_layers", "pooling", "weight_format", "embedding_tables", "embedding_rows", "embedding_dim",
 }  # fmt: skip
 WEIGHT_FORMATS = {"w4a16", "w8a8", "fp8", "mxfp4"}
 """Formats that the weights of a model are published in, where they are not of 16 bits."""
@@ -151,8 +151,6 @@ def test_facts_are_positive_numbers_of_a_known_kind() -> None:
                 assert fact["value"] in WEIGHT_FORMATS, model["id"]
             elif name == "attention_kind":
                 assert set(fact["value"].split("+")) <= set(KINDS_OF_ATTENTION), model["id"]
-            elif name == "public_drafts":
-                assert set(fact["value"].split("+")) <= {"eagle3", "dflash", "dspark"}, model["id"]
             else:
                 assert isinstance(fact["value"], int), (model["id"], name)
                 assert fact["value"] > 0, (model["id"], name)
