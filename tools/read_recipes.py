@@ -256,6 +256,8 @@ def _draft(
     )
     if hardware.startswith("ascend") and framework == "vllm":
         framework = "vllm-ascend"
+    if hardware.startswith("gaudi") and framework == "vllm":
+        framework = "vllm-gaudi"
     settings = [
         {"where": one.place.value, "key": one.key, "value": one.value}
         for one in running

@@ -1,8 +1,8 @@
 """Published draft models, by the model that they draft for and the program whose documents name them.
 
-``data/models/drafts.csv`` has one row a head: the model, words of the checkpoint that it was trained for where those
-differ (``Instruct-2507``), the method, the program and the document. A head of another program may be in a form that
-this one does not load, so it counts only where the program is not told.
+``data/models/drafts.csv`` has one row a head: the model, words of the checkpoint that it was trained for
+where those differ (``Instruct-2507``), the method, the program and the document. A head of another program
+may be in a form that this one does not load, so it counts only where the program is not told.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def drafted_by(model: str, programs: Sequence[str] = (), checkpoint: str = "") -
 
 
 def _of_checkpoint(rows: Sequence[Mapping[str, str]], checkpoint: str) -> DraftHead | None:
-    """The head of these very weights, else that of the model's plain ones where the checkpoint is no edition."""
+    """The head of these very weights; of dated ones also where the question names no checkpoint."""
     told = _edition(checkpoint)
     of_these = [row for row in rows if _edition(f"{row['model']}-{row['checkpoint']}") == told]
     dated = [row for row in rows if row["checkpoint"].isdigit() and not told]

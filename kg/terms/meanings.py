@@ -13,6 +13,8 @@ from kg.errors import UnknownEntityError
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 
+OF_VLLM = frozenset({"vllm", "vllm-ascend", "vllm-gaudi"})
+"""vLLM and its plugins for chips of other makers, which take its flags."""
 OWN = "tunegraph"
 """The program whose names hold where no program is named."""
 _ON, _OFF = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", "none"})

@@ -34,12 +34,16 @@ _USUAL = {
     ("intel", WorkloadKind.SERVING, True): "vllm",
     ("intel", WorkloadKind.SERVING, False): "torch",
     ("intel", WorkloadKind.TRAINING, False): "torch",
+    ("intel-gaudi", WorkloadKind.SERVING, True): "vllm-gaudi",
     ("google", WorkloadKind.SERVING, True): "vllm",
     ("google", WorkloadKind.TRAINING, True): "maxtext",
 }
 """By vendor, kind of work, and whether a language model runs or an encoder that its servers serve: the one
 with most recipes in data/recipes for Ascend; for GPUs the one that most rows of the public serving and
 training benchmarks name. A choice, and said."""
+
+MAKERS = {"intel-gaudi": "intel"}
+"""Kinds of chips with an engine of their own, by their maker."""
 
 LIBRARY = "torch"
 """The library below most frameworks: it is the framework only where none that runs on it is usual."""
@@ -56,9 +60,9 @@ POOLED = frozenset({"embedding", "reranking"})
 """Tasks of encoders that language model servers serve too (vLLM, vLLM Ascend: supported models, pooling)."""
 OF_LANGUAGE = frozenset(
     {
-        "vllm", "vllm-ascend", "sglang", "tensorrt-llm", "lmdeploy", "tgi", "tei", "llama.cpp", "ollama",
-        "ktransformers", "lightllm", "mindspeed-llm", "mindspeed-rl", "llama-factory", "verl", "openrlhf",
-        "torchtune",
+        "vllm", "vllm-ascend", "vllm-gaudi", "sglang", "tensorrt-llm", "lmdeploy", "tgi", "tei", "llama.cpp",
+        "ollama", "ktransformers", "lightllm", "mindspeed-llm", "mindspeed-rl", "llama-factory", "verl",
+        "openrlhf", "torchtune",
     }
 )  # fmt: skip
 """Programs whose lists of supported models are of language models, some with images or sound."""
@@ -109,7 +113,7 @@ def running_framework(
 
     Args:
         problem: The question.
-        vendor: Root of the hardware's path in the tree.
+        vendor: Maker of the hardware, or its kind of chips, as :func:`maker_of` says.
         architecture: Of the model; empty if unknown.
         frameworks: Those that the graph knows.
 
@@ -123,7 +127,8 @@ def running_framework(
     by_id |= {name: by_id[other] for name, other in variants.items() if other in by_id}
     trains = problem.workload.kind is WorkloadKind.TRAINING
     model = problem.workload.model or ""
-    server = _USUAL.get((vendor, problem.workload.kind, True), "")
+    maker = MAKERS.get(vendor, vendor)
+    server = _usual(vendor, problem, is_language=True)
     is_language = architecture in GENERATORS or (
         not trains and (task_of(model) in POOLED or serves(server, model) is True)
     )
@@ -135,7 +140,7 @@ def running_framework(
             hint="--software names another program, such as torch-npu",
         )
     # the usual program, each rule overruling those before: the work, diffusion, adapters, rewards, the file
-    usual = by_id.get(_USUAL.get((vendor, problem.workload.kind, is_language), ""))
+    usual = by_id.get(_usual(vendor, problem, is_language=is_language))
     usual = by_id.get(_OF_DIFFUSION.get(vendor, ""), usual) if denoises else usual
     if trains and usual is not None and _has_adapters(problem) and spell("lora_rank", usual.id) is None:
         usual = by_id.get(_OF_ADAPTERS, usual)
@@ -170,7 +175,8 @@ def running_framework(
                 hint=f"--software names another program, such as {_GGUF}; --precision another format",
             )
         is_plugged = usual is not None and usual.id != top.id and usual.reads(top.id)
-        runs_here = not top.hardware or vendor in top.hardware
+        makers = {vendor} if is_plugged else {vendor, maker}
+        runs_here = not top.hardware or bool(makers & set(top.hardware))
         if vendor and not runs_here and not is_plugged:
             raise NoEvidenceError(
                 f"{top.id} is known on {', '.join(top.hardware)} alone, not on {vendor}",
@@ -183,6 +189,19 @@ def running_framework(
         followed = "" if runs_here else _release_like(usual.id, version)
         return _running(usual, followed, top.id)  # vLLM on Ascend is its plugin
     return None if usual is None else _running(usual)
+
+
+def maker_of(path: Sequence[str]) -> str:
+    """The kind of chips with an engine of its own on the path of hardware, else the maker; or empty."""
+    return next((one for one in path if one in MAKERS), path[-1] if path else "")
+
+
+def _usual(vendor: str, problem: Problem, *, is_language: bool) -> str:
+    """Id of the usual program; empty if there is none."""
+    named = (
+        _USUAL.get((one, problem.workload.kind, is_language)) for one in (vendor, MAKERS.get(vendor, ""))
+    )
+    return next(filter(None, named), "")
 
 
 def _has_adapters(problem: Problem) -> bool:

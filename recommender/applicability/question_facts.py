@@ -125,7 +125,7 @@ def _model_facts(model: Model | None) -> dict[str, FactValue]:
 
 
 def _drafts(model: Model | None, problem: Problem) -> dict[str, FactValue]:
-    """The methods for which a draft model is published that the programs told load; ``none`` if there is none."""
+    """The methods with a published draft model that the programs told load; ``none`` without any."""
     if model is None:
         return {}
     published = drafted_by(model.id, tuple(problem.software), problem.situation.checkpoint)

@@ -9,7 +9,7 @@ from ingest.questions.launches.variables import visible_devices
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import layout_of, positive, statement
-from kg.terms.meanings import size_of
+from kg.terms.meanings import OF_VLLM, size_of
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.setting_registry import registry
@@ -33,7 +33,7 @@ A_FEW = 5
 for one as for dozens (vLLM, "Optimization and tuning")."""
 _MEANT = 0.5
 """Share of the load from which a limit only queues the rest, which may be meant: a note."""
-_CHECKED_LENGTHS = frozenset({"vllm", "vllm-ascend", "sglang"})
+_CHECKED_LENGTHS = OF_VLLM | {"sglang"}
 """Engines that compare the longest sequence with the positions of the model's configuration, and refuse."""
 _PACKED = ("awq", "gptq")
 """Beginnings of formats that an engine loads and does not make."""

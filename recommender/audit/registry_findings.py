@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import Setting, SettingPlace, read_value
-from kg.terms.meanings import meaning_of
+from kg.terms.meanings import OF_VLLM, meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.successors import successor_keys, successors
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kg.nouns.setting import Setting
     from recommender.audit.case import AuditCase
 
-STRICT = frozenset({"vllm", "vllm-ascend", "sglang", "tensorrt-llm", "lmdeploy", "llama.cpp", "tgi", "tei"})
+STRICT = OF_VLLM | {"sglang", "tensorrt-llm", "lmdeploy", "llama.cpp", "tgi", "tei"}
 """Servers, whose parsers take no flag that they do not know; a trainer's script may have its own."""
 
 
@@ -31,7 +31,7 @@ MOST_GUESSED = 300
 """Unknown settings of a launch for which names like them are looked for, 2 ms each; a choice."""
 
 
-DOTTED = frozenset({"vllm", "vllm-ascend"})
+DOTTED = OF_VLLM
 """Programs that take a field of an object as a flag (``vllm/utils/argparse_utils.py``)."""
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.layout import DEGREES, ParallelLayout
+from kg.terms.meanings import OF_VLLM
 from recommender.cost_model.workloads.inference import feeds_forward
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ DEEPEST = 64
 """Most stages of a pipeline; a choice."""
 LARGEST = 1024
 """Devices up to which the fewest that hold a model are looked for; a choice."""
-SHARING = frozenset({"vllm", "vllm-ascend"})
+SHARING = OF_VLLM
 """Engines whose data-parallel replicas share the experts in any case, by whole experts or by slices of each
 (https://docs.vllm.ai/en/latest/serving/data_parallel_deployment/): none is a copy of its own."""
 UNEVEN = SHARING | {"sglang"}

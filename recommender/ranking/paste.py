@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import parse_json, show
-from kg.terms.meanings import file_of, pasted_after, table
+from kg.terms.meanings import OF_VLLM, file_of, pasted_after, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -111,7 +111,7 @@ def _here_document(file: str, fields: Sequence[PlanSetting]) -> list[str]:
 
 ENGINES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "vllm": frozenset({"vllm", "vllm-ascend"}),
+        "vllm": OF_VLLM,
         "sglang": frozenset({"sglang"}),
         "mindie": frozenset({"mindie"}),
         "megatron": frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}),

@@ -6,6 +6,7 @@ from functools import cache
 
 import data
 from kg.nouns.release import release_key
+from kg.terms.meanings import OF_VLLM
 from recommender.cost_model.facts.physics import number_or_word, rows_of
 from recommender.cost_model.settings.plans import PHASES, canonical_name
 
@@ -65,15 +66,21 @@ def engine_defaults(
     if phase == "training":
         told = {canonical_name(name): value for one in settings for name, value in one.items()}
         return {**PHASES[phase], **(replicated_by(engine, told) or {})}
-    own = {name: _default(engine, version, name) for name in _engines().get(engine, ())}
+    own = {name: _default(engine, version, name) for name in _of_engine(engine)}
     held = {name: value for name, value in own.items() if value is not None and name in PHASES[phase]}
     return {**PHASES[phase], **held}
 
 
 def _default(engine: str, version: str, name: str) -> float | str | None:
     """The default of a setting in a release of an engine; None where the table has none."""
-    releases = _engines().get(engine, {}).get(name, ())
+    releases = _of_engine(engine).get(name, ())
     return next((value for since, value in reversed(releases) if _is_since(version, since)), None)
+
+
+def _of_engine(engine: str) -> Mapping[str, Sequence[tuple[str, float | str]]]:
+    """The defaults of an engine; a plugin of vLLM without rows of its own has those of vLLM."""
+    known = _engines()
+    return known.get(engine, known["vllm"] if engine in OF_VLLM else {})
 
 
 def largest_captured(engine: str, version: str, sequences: int, drafted: int = 0) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError, MissingFactError, UnknownEntityError
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.dialects import positive, spell, statement
+from kg.terms.meanings import OF_VLLM
 from kg.terms.setting_registry import registry
 from recommender.cost_model.layout_domain import BY_LAYERS, SHARING, fullest
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
@@ -44,7 +45,7 @@ STEP, LARGE = 8192.0, 70 * 2**30
 (vLLM, engine/arg_utils.py, ``get_batch_defaults``)."""
 _SHARES: Mapping[str, float] = MappingProxyType({"mindie": 0.8})
 """Default share of the memory that an engine takes, where not vLLM's (``NPU_MEMORY_FRACTION``)."""
-REFUSING = frozenset({"vllm", "vllm-ascend"})
+REFUSING = OF_VLLM
 """Engines that do not start where their cache does not hold one request of the longest length."""
 _JUDGED = REFUSING | {"sglang", "mindie", "llama.cpp", "lmdeploy", "tensorrt-llm", "tgi"}
 _WHOLE = frozenset({"llama.cpp", "lmdeploy", "tensorrt-llm"})

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import spell, statement
-from kg.terms.meanings import OWN, kinds, programs
+from kg.terms.meanings import OF_VLLM, OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
 from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
 from recommender.ranking.feasibility.server_fit import PAGE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
-from recommender.ranking.starts.flags.layout_flags import FIELDED, MEGATRON, VLLM, spelt_settings
+from recommender.ranking.starts.flags.layout_flags import FIELDED, MEGATRON, spelt_settings
 from recommender.ranking.starts.lengths import longest, shared_context
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm", "mindspeed-rl"})
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"
 _CHECKED_BY = "https://github.com/NVIDIA/Megatron-LM/blob/core_r0.14.0/megatron/training/arguments.py"
-SERVED = VLLM | {"sglang", "mindie", "tensorrt-llm", "lmdeploy", "tgi", "tei", "llama.cpp"}
+SERVED = OF_VLLM | {"sglang", "mindie", "tensorrt-llm", "lmdeploy", "tgi", "tei", "llama.cpp"}
 OF_ADAPTERS = frozenset({"lora_rank", "frozen_bits"})
 """Facts of adapters: where a question tells them, no company of recipes takes them away."""
 OF_A_LOAD = frozenset({"length", "batch"})

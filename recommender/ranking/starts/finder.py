@@ -16,7 +16,7 @@ from kg.terms.purposes import plain_key
 from kg.triples.finders import ModelFinder, StrategyFinder
 from kg.triples.model_facts import model_facts
 from kg.triples.serialisation import all_of
-from recommender.applicability.framework import running_framework
+from recommender.applicability.framework import maker_of, running_framework
 from recommender.applicability.programs import refuse_unmodelled
 from recommender.applicability.question_facts import question_facts
 from recommender.applicability.unread_names import unread_names
@@ -134,7 +134,7 @@ class StartFinder:
         name = problem.workload.model or ""
         model = self._models.of(problem)
         path = self._tree.path(problem.hardware.name)
-        vendor = path[-1] if path else ""
+        vendor = maker_of(path)
         known = known_of(problem, model, self._tree)
         refuse_inference_chips(problem, self._tree)
         published, fit = f"{known}{self._recipes.published(problem)}", self.fit(problem)

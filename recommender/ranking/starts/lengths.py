@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kg.errors import InfeasibleError
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import positive, statement
-from kg.terms.meanings import meaning_of
+from kg.terms.meanings import OF_VLLM, meaning_of
 from kg.terms.model_name import rotary_of
 from kg.terms.purposes import plain_key
 from recommender.cost_model.settings.plans import SERVING
@@ -111,7 +111,7 @@ def stretched_positions(
     rotary = rotary_of(situation.model.id, situation.problem.situation.model_name)
     trained, base = rotary or (most, None)
     factor = math.ceil(10 * needed / trained) / 10
-    family = "vllm" if framework in {"vllm", "vllm-ascend"} else framework
+    family = "vllm" if framework in OF_VLLM else framework
     if told and (factor > MOST_STRETCHED or family not in _OVERRIDES or rotary is None):
         return []  # the launch is told what is wrong with it
     if factor > MOST_STRETCHED or family not in _OVERRIDES:
@@ -143,7 +143,7 @@ def _stretched(
 
 def yarn(program: str, release: ReleaseSettings | None, tokens: float, trained: int, base: int) -> str:
     """The flag by which a server is told to stretch positions; empty where it has none, or not so far."""
-    family = "vllm" if program in {"vllm", "vllm-ascend"} else program
+    family = "vllm" if program in OF_VLLM else program
     factor = math.ceil(10 * tokens / trained) / 10
     if factor > MOST_STRETCHED or family not in _OVERRIDES:
         return ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
-from kg.terms.meanings import file_of, meaning_of
+from kg.terms.meanings import OF_VLLM, file_of, meaning_of
 from kg.terms.model_name import read_name
 from kg.terms.precisions import GGUF_BITS
 from kg.terms.purposes import QUANTISATION, plain_key
@@ -26,7 +26,6 @@ from recommender.ranking.starts.draft import IN_THE_START
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.flags.layout_flags import (
     FIELDED,
-    VLLM,
     layout_settings,
     of_one_server,
     spelt_settings,
@@ -209,7 +208,7 @@ def _whole_sequences(
     """The length that vLLM is told where its cache would not hold one sequence of what the model takes."""
     situation, question = draft.situation, draft.question
     most, told = situation.model.most_tokens, statement({item.key: item.value for item in settings}).facts
-    is_vllm = situation.framework.id in VLLM and not situation.is_training
+    is_vllm = situation.framework.id in OF_VLLM and not situation.is_training
     if not (is_vllm and question and layout and most) or "max_len" in told or situation.current is not None:
         return []
     chunk = told.get("chunk")

@@ -32,6 +32,7 @@ _SIGNS = ("os.environ", "import environ", " Env(", *sorted(_HELPERS.keys() - {"E
 _READER = re.compile(r"environ|\bEnv\(|" + "|".join(_HELPERS.keys() - {"Env"}))
 _FIELDS = {"EnvBool": "bool", "EnvInt": "int", "EnvFloat": "float", "EnvStr": "str", "EnvTuple": "list"}
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]{2,}$")
+_PREFIX = re.compile(r"""["'](\w+_)["'] \+ name\.upper\(\)""")
 _KEPT = {"int", "float", "bool", "lower", "strip", "upper"}
 """Calls around a read that say what its text becomes."""
 _CPP = re.compile(
@@ -57,6 +58,9 @@ def variables(sources: Sources, foreign: Iterable[str] = ()) -> Iterator[Mined]:
             known = found.setdefault(item.key, item)
             if not known.stated and item.stated and known.type == "any":
                 found[item.key] = item
+    for module in sources.having("Value("):
+        for item in _switches(sources, module):
+            found.setdefault(item.key, item)
     left_out = set(foreign)
     return (item for name, item in found.items() if name not in left_out)
 
@@ -116,6 +120,23 @@ def _records(sources: Sources, module: Module) -> Iterator[Mined]:
                 old = [as_text(word.value) for word in words if word.arg == "deprecated_name"]
                 item.aliases = tuple(filter(None, old))
                 yield item
+
+
+def _switches(sources: Sources, module: Module) -> Iterator[Mined]:
+    """Variables that override values: ``Value("name", default, env_var=...)``, or a prefix and the name."""
+    makers = (one for one in sources.having("name.upper()") if "Value" in one.classes)
+    prefix = next((found[1] for one in makers if (found := _PREFIX.search(one.text))), "")
+    calls = (node for node in ast.walk(module.tree) if prefix and isinstance(node, ast.Call))
+    for call in (node for node in calls if tail(node.func) == "Value" and len(node.args) > 1):
+        words = {word.arg: word.value for word in call.keywords}
+        name = as_text(words["env_var"] if "env_var" in words else call.args[0]) or ""
+        key = name if "env_var" in words else prefix + name.upper()
+        item = Mined(key=key, place="env", path=module.path, line=call.lineno)
+        item.type = READERS.get(tail(words.get("env_var_type", ast.Name("boolean"))), "any")
+        if isinstance(call.args[1], ast.Constant):
+            state_default(sources, item, call.args[1], module)
+        if name:
+            yield _typed(item)
 
 
 def _reads(sources: Sources, module: Module) -> Iterator[Mined]:

@@ -6,16 +6,15 @@ from dataclasses import replace
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Value
 from kg.terms.dialects import DEGREES, spell
-from kg.terms.meanings import programs, settings_of, stated_anyway
+from kg.terms.meanings import OF_VLLM, programs, settings_of, stated_anyway
 from recommender.cost_model.layout_domain import SHARING, WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 
-VLLM = frozenset({"vllm", "vllm-ascend"})
 FIELDED = frozenset({"megatron-bridge", "mindspeed-rl", "nemo", "verl-megatron"})
 """Programs with Megatron's blocks beneath that have fields of their own in place of its flags."""
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}) | FIELDED
 SPLITTING = (
-    VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm", "lmdeploy", "tgi", "llama.cpp"}
+    OF_VLLM | MEGATRON | {"sglang", "mindie", "mindformers", "tensorrt-llm", "lmdeploy", "tgi", "llama.cpp"}
 )
 """Frameworks that split one model over devices; others replicate it."""
 

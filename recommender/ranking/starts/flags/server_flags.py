@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
-from kg.terms.meanings import table
+from kg.terms.meanings import OF_VLLM, table
 from kg.terms.purposes import plain_key
 from recommender.ranking.paste import OF_DIFFUSION
 from recommender.ranking.plan_setting import Origin, settings_by_key
-from recommender.ranking.starts.flags.layout_flags import VLLM, of_one_server, spelt_settings
+from recommender.ranking.starts.flags.layout_flags import of_one_server, spelt_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,7 +78,7 @@ def server_settings(
     servers = _servers_of_one(situation, copies)
     told: dict[str, Value] = {}
     found: dict[str, Value] = {}
-    if framework in VLLM:
+    if framework in OF_VLLM:
         if servers > 1 and layout.dp % servers == 0:
             told["dp_local"] = layout.dp // servers
             found = {
@@ -184,7 +184,7 @@ def server_lines(
         )
     if framework in PYTORCH and situation.is_training and layout.devices > 1:
         lines.append(_torchrun(layout.devices // servers, servers))
-    if framework in VLLM and servers > 1 and one.dp % servers == 0:
+    if framework in OF_VLLM and servers > 1 and one.dp % servers == 0:
         local = one.dp // servers
         lines.append(
             f"server k of {servers}, from 0: the same with --data-parallel-start-rank {local} * k,"
@@ -195,7 +195,7 @@ def server_lines(
         lines.append(f"{copies} of these servers behind one balancer, each with {each} of its own")
     if servers > 1 and framework in _TOLD_OF_SERVERS:
         lines.append(_TOLD_OF_SERVERS[framework])
-    if framework in VLLM and situation.phase in TRANSFER_PORTS and transfers:
+    if framework in OF_VLLM and situation.phase in TRANSFER_PORTS and transfers:
         other = next(role for role in TRANSFER_PORTS if role != situation.phase)
         lines.append(
             f"the {other} servers' tp_size and dp_size belong into kv_connector_extra_config.{other},"

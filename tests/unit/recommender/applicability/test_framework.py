@@ -7,7 +7,7 @@ from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, Wo
 from kg.nouns.framework import Framework
 from kg.nouns.values import Settings, Value
 from kg.terms.setting_registry import registry
-from recommender.applicability.framework import RunningFramework, newest_release, running_framework
+from recommender.applicability.framework import RunningFramework, maker_of, newest_release, running_framework
 
 
 def framework(identifier: str, *stack: str, hardware: tuple[str, ...] = ()) -> Framework:
@@ -20,8 +20,9 @@ FRAMEWORKS = [
         for name in ("verl", "verl-megatron", "openrlhf")
     ),
     framework("torch-npu", "cann"),
-    framework("vllm", "torch", hardware=("nvidia", "amd")),
+    framework("vllm", "torch", hardware=("nvidia", "amd", "intel")),
     framework("vllm-ascend", "vllm", "torch", "torch-npu", "cann"),
+    framework("vllm-gaudi", "vllm", "torch", hardware=("intel-gaudi",)),
     framework("mindspeed-llm", "torch-npu", "cann"),
     framework("mindspeed-mm", "torch-npu", "cann"),
     framework("megatron-lm", "torch"),
@@ -58,6 +59,8 @@ def found(
         ("huawei", "serving", "vision", "torch-npu"),
         ("huawei", "training", "decoder", "mindspeed-llm"),
         ("nvidia", "serving", "decoder", "vllm"),
+        ("intel-gaudi", "serving", "decoder", "vllm-gaudi"),
+        ("intel-gaudi", "serving", "vision", "torch"),
         ("nvidia", "training", "decoder", "megatron-lm"),
         ("nvidia", "training", "vision", "torch"),
         ("amd", "serving", "diffusion", "torch"),
@@ -199,3 +202,17 @@ def test_flags_that_the_newest_release_says_otherwise_do_not_hold_it_back() -> N
     running = found("nvidia", "serving", current=old, vllm="")
     assert running is not None
     assert running.version == newest_release("vllm")
+
+
+def test_vllm_on_gaudi_is_its_plugin_and_on_other_chips_of_that_maker_itself() -> None:
+    plugged = found("intel-gaudi", vllm="")
+    assert plugged is not None
+    assert (plugged.id, plugged.plugged) == ("vllm-gaudi", "vllm")
+    plain = found("intel", vllm="")
+    assert plain is not None
+    assert plain.id == "vllm"
+    assert [maker_of(path) for path in (("gaudi-3", "intel-gaudi", "intel"), ("h100", "nvidia"), ())] == [
+        "intel-gaudi",
+        "nvidia",
+        "",
+    ]

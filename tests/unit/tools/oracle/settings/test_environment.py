@@ -102,3 +102,28 @@ def test_of_a_variable_that_the_program_sets_where_it_is_not_none_is_no_default(
         "    return os.environ.get('X_READ')\n",
     )
     assert (found["X_SET"].stated, found["X_READ"].stated) == (False, True)
+
+
+def test_a_value_is_overridden_by_the_variable_of_its_name_or_by_the_one_that_it_names(
+    tmp_path: Path,
+) -> None:
+    found = mined(
+        tmp_path,
+        """
+class Value:
+    def __init__(self, name, dependencies, env_var=None, env_var_type=boolean):
+        self.env_var = env_var if env_var is not None else 'VLLM_' + name.upper()
+
+def features():
+    return [
+        Value('skip_warmup', False),
+        Value('chunks', 8192, env_var='VLLM_ROW_CHUNKS', env_var_type=int),
+        Value('defrag', Enabled('use_contiguous_pa')),
+    ]
+""",
+    )
+    assert {key: (item.type, item.default, item.stated) for key, item in found.items()} == {
+        "VLLM_SKIP_WARMUP": ("bool", False, True),
+        "VLLM_ROW_CHUNKS": ("int", 8192, True),
+        "VLLM_DEFRAG": ("bool", None, False),
+    }
