@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kg.nouns.entities import WorkloadKind
 from kg.terms.circumstances import sizes_of_shape
 from kg.terms.dialects import degrees_of
-from kg.terms.draft_heads import drafted_by
 from kg.terms.facts import FACTS, FactType
+from recommender.applicability.draft_heads import drafted_by
 from recommender.applicability.implied_facts import implied_facts
 from recommender.applicability.scope import GENERATORS, kinds_of
 

@@ -11,10 +11,10 @@ from kg.nouns.gain import joined_gain
 from kg.nouns.knowledge import FactKind
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
-from kg.terms.draft_heads import draft_head
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
+from recommender.applicability.draft_heads import draft_head
 from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.change import modelled_change, modelled_gain
 from recommender.ranking.change import LEAST_LOG_GAIN, OF_ACCURACY, Change, Support, recommendation_id
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kg.nouns.gain import Gain
     from kg.nouns.knowledge import Assignment, Strategy
     from kg.nouns.values import Value
-    from kg.terms.draft_heads import DraftHead
+    from recommender.applicability.draft_heads import DraftHead
     from recommender.cost_model.question import Question
     from recommender.ranking.changes.ranked_strategy import RankedStrategy
     from recommender.ranking.plan.reach import Reach

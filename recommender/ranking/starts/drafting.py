@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kg.terms.draft_heads import draft_head
 from kg.terms.purposes import plain_key
+from recommender.applicability.draft_heads import draft_head
 from recommender.ranking.change import NotHere
 from recommender.ranking.starts.draft import IN_THE_START
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kg.terms.draft_heads import DraftHead
+    from recommender.applicability.draft_heads import DraftHead
     from recommender.ranking.starts.recipes.agreement import AgreedSetting
     from recommender.ranking.starts.situation import StartSituation
 

@@ -422,7 +422,7 @@ def test_how_a_model_that_denoises_is_served_is_not_priced(shipped: Workspace) -
 
 
 def test_a_checkpoint_of_four_bits_of_another_model_is_not_for_this_one(shipped: Workspace) -> None:
-    alone = {"hardware": "gaudi-3", "count": 1, "software": {"vllm": ""}}
+    alone = {"hardware": "arc-pro-b60", "count": 1, "software": {"vllm": ""}}
     own, other = (starts(shipped, model=model, **alone) for model in ("qwen3-32b", "qwen3-8b"))
     assert "--quantization" in {item.key for item in own.first.settings}
     assert own.question is not None

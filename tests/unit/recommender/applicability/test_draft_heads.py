@@ -5,7 +5,7 @@ import csv
 import pytest
 
 import data
-from kg.terms.draft_heads import draft_head, drafted_by
+from recommender.applicability.draft_heads import draft_head, drafted_by
 
 PLAIN, EDITION = "Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-30B-A3B-Instruct-2507"
 
