@@ -66,6 +66,7 @@ class World:
         layer: Forward kernels of a block with their times.
         hooks: What the world does besides.
         rate: Factor of the time of every kernel by its name.
+        blocking_us: Time from the end of a kernel to the return of its launch; None where launches do not wait.
     """
 
     device: str = "NVIDIA A100-SXM4-80GB"
@@ -82,6 +83,7 @@ class World:
                                  (GEMM, 300.0), (GELU, 45.0), (GEMM, 300.0))  # fmt: skip
     hooks: tuple[Hook, ...] = ()
     rate: Callable[[str], float] = field(default=lambda name: 1.0)
+    blocking_us: float | None = None
 
 
 _BACK = {NORM: ((NORM_BACK, 1.6),), ATTENTION: ((ATTENTION_BACK, 2.4),), GELU: ((GELU_BACK, 1.3),)}
@@ -110,10 +112,14 @@ class Run:
         """Launch a kernel, and let the device run it behind the ones before."""
         self.number += 1
         call = f"{self.world.runtime}LaunchKernel"
-        self.event("cuda_runtime", call, self.now, 0.8 * self.world.launch_us, correlation=self.number)
+        began, took = self.now, 0.8 * self.world.launch_us
         self.now += self.world.launch_us
         lasted = spent * self.world.size * self.world.rate(name) * float(self.random.lognormal(0, 0.01))
         start = max(self.now, self.busy_to + 0.8)
+        if self.world.blocking_us is not None:
+            took = start + lasted + self.world.blocking_us - began
+            self.now = began + took
+        self.event("cuda_runtime", call, began, took, correlation=self.number)
         more = {"Collective name": "allreduce", "Group size": 8} if name == REDUCE else {}
         self.event("kernel", name, start, lasted, correlation=self.number, device=0, stream=7, **more)
         self.busy_to = start + lasted

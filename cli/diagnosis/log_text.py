@@ -1,4 +1,4 @@
-"""Text of a log that was read: faults, statements of released programs, the load of a server, what to set."""
+"""Text of a log that was read: faults, statements, the load of a server, steps of a training, what to set."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cli.text.language import language, localised
 from kg.errors import NoEvidenceError
 from recommender.diagnosis.known_faults import MOST_TEXT
 from recommender.diagnosis.pressures import as_numbers, is_general
+from recommender.diagnosis.training_rates import LONGER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from recommender.diagnosis.logs import SeenStatement
     from recommender.diagnosis.pressures import Move
     from recommender.diagnosis.serving import ServingLoad
+    from recommender.diagnosis.training_rates import TrainingRates
 
 MOST_STATEMENTS = 3
 MOST_STATES = 6
@@ -35,6 +37,12 @@ _LOAD = {
     "accepted_share": ("drafts accepted, %", 100.0),
 }  # fmt: skip
 """Names of the statistics of a server, and what they are multiplied by on the screen."""
+_RATES = {
+    "step_s": ("s a step", 1.0), "steps_s": ("steps/s", 1.0), "samples_s": ("samples/s", 1.0),
+    "tokens_s": ("tokens/s", 1.0), "tflops": ("TFLOP/s a device", 1.0), "mfu": ("MFU, %", 100.0),
+    "memory_gib": ("memory, GiB", 1.0), "memory_share": ("memory in use, %", 100.0),
+}  # fmt: skip
+"""The same of a trainer."""
 _MODELLED = {
     "needed": "KV cache of one request of full length", "weights": "weights", "capacity": "memory of a device"
 }  # fmt: skip
@@ -71,6 +79,8 @@ def show_log(path: Path, answer: LogAnswer) -> None:
     _show_unknown(answer, is_named=bool(causes or graves), shown=int(is_echo))
     if answer.load is not None:
         _show_load(answer.load, answer.lacks)
+    if answer.training is not None:
+        _show_training(answer.training)
     for lack, moves in answer.lacks.items():
         if moves:
             say(f"Against {lack} in {answer.program}")
@@ -220,7 +230,8 @@ def _with_size(text: str) -> str:
 def _show_states(path: Path, answer: LogAnswer) -> None:
     """Print that no error is named, and the lines of a program's state."""
     programs = ", ".join(answer.reading.programs)
-    say(f"{path}: lines of {programs or answer.server}, none of them an error.")
+    trainer = "" if answer.training is None else answer.training.program
+    say(f"{path}: lines of {programs or answer.server or trainer}, none of them an error.")
     for item in answer.reading.states[-MOST_STATES:]:
         say_labelled("says", f"{localised(f'line {item.last}')}: {item.text}", is_quoted=True)
 
@@ -256,6 +267,33 @@ def _show_load(load: ServingLoad, lacks: Mapping[str, tuple[Move, ...]]) -> None
         say("Requests wait in some of the samples.")
     elif "waiting" in load.means:
         say("No request waits.")
+
+
+def _show_training(rates: TrainingRates) -> None:
+    """Print the steps of a training: their rates, the slow ones, memory and parts."""
+    say(f"Training by {rates.program}, {rates.samples} steps told")
+    rows = [
+        (label, f"{scale * rates.medians[name]:.4g}", f"{scale * rates.peaks[name]:.4g}")
+        for name, (label, scale) in _RATES.items()
+        if name in rates.medians
+    ]
+    output.table(("what", "median", "most"), rows)
+    if rates.slow:
+        where = localised(f"every {rates.every} steps") if rates.every else localised("anywhere")
+        say(
+            f"{rates.slow} steps, {where}, take {rates.factor:.1f} times the median: "
+            f"{rates.lost_share:.0%} of the time."
+        )
+    if rates.growth >= LONGER:
+        say(f"Steps of the last quarter take {rates.growth:.2f} times those of the first.")
+    if rates.is_full:
+        say(f"Device memory is full to {rates.peaks['memory_share']:.0%} [memory-capacity].")
+    if rates.reduces is not None:
+        name, share = rates.reduces
+        say(f"Reducing gradients ({name}) is {share:.0%} of a step [data-parallel-communication].")
+    if rates.parts:
+        say("Parts of a step: " + ", ".join(f"{name} {share:.0%}" for name, share in rates.parts.items()))
+    say()
 
 
 def _lines(lines: tuple[int, ...], count: int) -> str:

@@ -84,6 +84,7 @@ class Gathering:
         self.modules: dict[str, list[ModuleMemory]] = {}
         self.group_calls: tuple[GroupCall, ...] = ()
         self.idle_frames: tuple[IdleFrame, ...] = ()
+        self.idle_functions: tuple[IdleFrame, ...] = ()
         self.spans: HostSpans | None = None
         self.pipelines: dict[str, DataPipeline] = {}
         self.groups: tuple[ProcessGroup, ...] = ()
@@ -242,6 +243,7 @@ class Gathering:
         if found.kernels is not None:
             self._kernels(NSIGHT, found.kernels)
         self.calls["trace"] = list(found.calls)
+        self.spans = self.spans or found.spans
         self.meta["device"] = found.device
         self.meta["ENV_VARIABLES"] = found.environment
         self.loads.setdefault(file, len(found.calls))
@@ -289,6 +291,7 @@ class Gathering:
         self._memory("trace", trace.memory, file)
         self.group_calls += trace.group_calls
         self.idle_frames += trace.idle_frames
+        self.idle_functions += trace.idle_functions
         self.spans = self.spans or trace.spans
         if trace.is_gpu:
             self.layout = KINETO

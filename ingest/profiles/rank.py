@@ -127,6 +127,7 @@ def _details(gathered: Gathering) -> Details:
         modules=tuple(_preferred(gathered.modules)),
         group_calls=gathered.group_calls,
         idle_frames=gathered.idle_frames,
+        idle_functions=gathered.idle_functions,
         spans=gathered.spans,
         groups=gathered.groups or _groups(gathered.meta.get("parallel_group_info")),
         pipeline=pipelines[names[0]] if names else None,

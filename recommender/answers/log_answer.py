@@ -26,6 +26,7 @@ from recommender.diagnosis.pressures import (
 )
 from recommender.diagnosis.serving import LoadSamples
 from recommender.diagnosis.size_bounds import size_bounds
+from recommender.diagnosis.training_rates import TrainingSamples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from recommender.diagnosis.known_faults import SeenFault
     from recommender.diagnosis.logs import LogReading
     from recommender.diagnosis.serving import ServingLoad
+    from recommender.diagnosis.training_rates import TrainingRates
 
 KV_SHORT = "kv-block-shortage"
 RUNNING_LIMIT = "running-limit"
@@ -74,6 +76,7 @@ class LogAnswer:
     Attributes:
         reading: What is understood of its lines.
         load: The load of a server over time; None without one.
+        training: The steps of a training over time; None without any, and in the log of a server.
         program: The program whose settings the run is started with; empty where none is shown.
         server: The server among its programs; empty where none serves.
         lacks: What runs short or holds back, each with the settings against it.
@@ -95,11 +98,12 @@ class LogAnswer:
     modelled: Mapping[str, float] = field(default_factory=dict)
     beside: Mapping[str, tuple[SeenFault, ...]] = field(default_factory=dict)
     block: tuple[str, int, int] | None = None
+    training: TrainingRates | None = None
 
     @property
     def is_understood(self) -> bool:
         """True if something is named, or if a known program wrote the log and no error of it is unknown."""
-        is_known = self.load is not None or self.reading.has_own_lines
+        is_known = bool(self.load or self.training) or self.reading.has_own_lines
         is_named = self.reading.names_error or any((self.lacks, self.cures, *self.beside.values()))
         return is_named or (is_known and not self.reading.unknown)
 
@@ -117,6 +121,7 @@ class LogAnswer:
             "program": self.program or None,
             "server": self.server or None,
             "serving": None if self.load is None else self.load.to_json(),
+            "training": None if self.training is None else self.training.to_json(),
             "lacks": {name: [move.to_json() for move in moves] for name, moves in self.lacks.items()},
             "modelled": dict(self.modelled),
             "beside": {name: [item.to_json() for item in seen] for name, seen in self.beside.items()},
@@ -145,9 +150,9 @@ def answer_log(
     Raises:
         InputError: A file cannot be read, or nothing is in it.
     """
-    samples = LoadSamples()
+    samples, steps = LoadSamples(), TrainingSamples()
     patterns = list(all_of(graph, FaultPattern))
-    reading = read_log(log, patterns, samples)
+    reading = read_log(log, patterns, samples, steps)
     given = dict(reading.arguments) | samples.arguments
     load = samples.load(_least_free(graph))
     if load is not None:
@@ -175,6 +180,7 @@ def answer_log(
     return LogAnswer(
         reading=reading,
         load=load,
+        training=steps.rates() if load is None else None,
         program=program,
         server=server,
         lacks=against,

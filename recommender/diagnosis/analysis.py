@@ -15,6 +15,7 @@ from recommender.diagnosis.patterns import (
     chains,
     clocks,
     gaps,
+    growth,
     links,
     memory,
     operators,
@@ -47,6 +48,7 @@ Evidence = Mapping[tuple[str, int | None], "SoftEvidence"]
 
 KERNEL_ANALYSERS = (
     *(pipes.find, operators.find, tiles.find, clocks.find, sharing.find, chains.find, phases.find),
+    growth.find,
 )
 """Analysers of ranks whose kernels were collected: what they find is lost in computing."""
 

@@ -17,7 +17,7 @@ from kg.nouns.values import load_json
 from recommender.diagnosis.evidence import SoftEvidence
 from recommender.diagnosis.ledger.accounts import COMPUTING, Account
 from recommender.diagnosis.ledger.difference import AccountChange, LedgerDifference
-from recommender.diagnosis.patterns.clocks import ALIKE, LEAST_KINDS, SLOWER
+from recommender.diagnosis.patterns.growth import ALIKE, LEAST_KINDS, SLOWER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -22,6 +22,7 @@ from recommender.diagnosis.statements import (
     values_found,
 )
 from recommender.diagnosis.text_index import TextIndex
+from recommender.diagnosis.training_rates import MARKS, training_marks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.knowledge import FaultPattern
     from recommender.diagnosis.statements import KnownStatement
+    from recommender.diagnosis.training_rates import TrainingSamples
 
 MOST_NEAREST = 3
 FEW = 3
@@ -158,13 +160,19 @@ class LogReading(JsonNoun):
         return bool(self.states or self.statements)
 
 
-def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples | None = None) -> LogReading:
+def read_log(
+    path: Path,
+    patterns: Iterable[FaultPattern],
+    samples: LoadSamples | None = None,
+    steps: TrainingSamples | None = None,
+) -> LogReading:
     """A log as it was understood.
 
     Args:
         path: The log.
         patterns: Known faults.
         samples: Takes the statistics of a server on the way.
+        steps: Takes what a trainer tells of its steps.
 
     Raises:
         InputError: The log cannot be read, or nothing is in it.
@@ -172,7 +180,7 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
     faults = KnownFaults(patterns)
     # one index of rare bytes for all that is looked for: most lines hold none and cost next to nothing
     told = ((pattern, pattern) for pattern in telling_patterns())
-    parts = [(text, None) for text in (*_PARTS, *MAY_TELL, *faults.digits())]
+    parts = [(text, None) for text in (*_PARTS, *MAY_TELL, *MARKS, *faults.digits())]
     looked_at = [(text.decode(), text) for text in (_BLOCK, _FRAME_BYTES)]
     looked_at += [(text, text.encode()) for text in argument_marks()]
     index: TextIndex[int | str | ProgramMark | bytes | None] = TextIndex(
@@ -190,8 +198,8 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         path,
         index.places,
         faults.codes_in,
-        lambda text: telling_marks(text) + [MARK] * (MARK in text),
-        lambda line: (sequences if MARK in line else taken).take(line),
+        lambda text: telling_marks(text) + [MARK] * (MARK in text) + training_marks(text),
+        lambda line: _take(line, sequences, taken, steps),
     ):
         further: list[LogLine] = []
         for line, items in zip(kinds, index.find([line.head for line in kinds]), strict=True):
@@ -247,6 +255,16 @@ def read_log(path: Path, patterns: Iterable[FaultPattern], samples: LoadSamples 
         behind=sequences.behind(),
         following={place: line.last for line in others for place in (*line.numbers, line.last_number)},
     )
+
+
+def _take(line: bytes, sequences: RankSequences, samples: LoadSamples, steps: TrainingSamples | None) -> None:
+    """Hand a line with a mark to what reads it: collectives, the load of a server, or steps of a training."""
+    if MARK in line:
+        sequences.take(line)
+    elif telling_marks(line):
+        samples.take(line)
+    elif steps is not None and training_marks(line):
+        steps.take(line)
 
 
 def _tell(

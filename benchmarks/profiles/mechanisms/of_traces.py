@@ -319,6 +319,68 @@ def slow_reduction(world: World, cost: float, random: np.random.Generator) -> Wo
     return replace(world, rate=lambda name: factor if name == runs.REDUCE else 1.0) if world.reduces else None
 
 
+def launches_wait(world: World, cost: float, random: np.random.Generator) -> World:
+    """Every launch returns when its kernel has ended, some time later."""
+    count = len(world.layer) * world.layers * (2 if world.is_training else 1)
+    return replace(world, blocking_us=cost / count)
+
+
+def in_turns(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """Another program has the device in turns: what was launched waits."""
+
+    def act(run: Run, step: int) -> None:
+        if run.busy_to > run.now:
+            run.busy_to += 2 * cost / run.world.layers * float(random.random())
+
+    return with_hook(world, hook_at("layer", act))
+
+
+def tokens_in_line(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """A server turns text into tokens on the thread that launches."""
+    mark = ("python_function", "transformers/tokenization_utils_fast.py(523): _batch_encode_plus")
+    return (
+        None
+        if world.is_training
+        else with_hook(world, hook_at("begin", lambda run, _: run.pause(cost, mark)))
+    )
+
+
+def slow_memory(world: World, cost: float, random: np.random.Generator) -> World:
+    """Memory is slower: kernels that only move data take longer by one factor."""
+    kinds = ("elementwise", "norm", "multi_tensor", "nll_loss")
+    moves = [spent for name, spent in world.layer if any(part in name for part in kinds)]
+    factor = 1 + cost / (sum(moves) * world.layers * world.size * (2.5 if world.is_training else 1))
+    return replace(world, rate=lambda name: factor if any(part in name for part in kinds) else 1.0)
+
+
+def prompts_between(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """Whole prompts are read between the tokens of others, by products of many rows."""
+
+    def act(run: Run, step: int) -> None:
+        for _ in range(10 * (step % 4 == 2)):
+            run.launch(runs.GEMM.replace("128x128", "256x128"), 0.4 * cost / world.size)
+
+    return None if world.is_training else with_hook(replace(world, steps=12), hook_at("forward", act))
+
+
+def layers_reduced(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """A server adds up the parts of each layer's result, in a graph that tells no groups."""
+    name = "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    each = cost / world.layers / world.size
+    return (
+        None
+        if world.is_training
+        else with_hook(world, hook_at("layer", lambda run, _: run.launch(name, each)))
+    )
+
+
+def slower_attention(world: World, cost: float, random: np.random.Generator) -> World | None:
+    """Attention falls back to a slower kernel of its kind."""
+    own = sum(spent for name, spent in world.layer if name == runs.ATTENTION) * world.layers * world.size
+    factor = 1 + cost / max(own, 1e-9) / (3.4 if world.is_training else 1)
+    return replace(world, rate=lambda name: factor if "flash" in name else 1.0) if own else None
+
+
 @dataclass(frozen=True)
 class TracedMechanism:
     """One way in which a traced run loses time.
@@ -369,6 +431,13 @@ TRACED = (
     TracedMechanism("the clock is capped", frozenset({"frequency-drop", "power-limit"}), low_clock, alone=False),
     TracedMechanism("the network is slower", frozenset({"data-parallel-communication", "exposed-communication", "slow-link"}),
                     slow_reduction, alone=False),
+    TracedMechanism("launches wait", WAIT | {"launch-blocking-set"}, launches_wait),
+    TracedMechanism("another program takes turns", frozenset({"shared-device"}), in_turns),
+    TracedMechanism("tokens are made in line", frozenset({"model-pre-post-processing-latency"}), tokens_in_line),
+    TracedMechanism("memory is slower", frozenset({"memory-bandwidth"}), slow_memory, alone=False),
+    TracedMechanism("prompts between tokens", frozenset({"prefill-decode-interference"}), prompts_between),
+    TracedMechanism("layers are reduced", frozenset({"tensor-parallel-communication"}), layers_reduced),
+    TracedMechanism("attention is slower", frozenset({"attention-kernel"}), slower_attention, alone=False),
 )  # fmt: skip
 DECOYS = (("a teacher runs before", teacher, frozenset({"recompute-overhead", "full-recompute-setting"})),)
 """Runs that are as they should be, and what must not be said of them."""

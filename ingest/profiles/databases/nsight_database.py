@@ -21,9 +21,12 @@ from ingest.files.content import ContentError
 from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.cells import LONGEST_US
 from ingest.profiles.databases.databases import Database, integer, real
+from ingest.profiles.facts.host_spans import LEAST_US, STEP, HostSpans, SpanBuilder
 from ingest.profiles.facts.kernel_names import gpu_kernel
 from ingest.profiles.facts.kernels import (
     COPY_CORE,
+    UNKNOWN_NS,
+    Floats,
     Integers,
     KernelBuilder,
     Kernels,
@@ -34,6 +37,7 @@ from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call
 from ingest.profiles.facts.step_ranges import StepRange, assign_to_ranges, step_of
 from ingest.profiles.tables.host_tables import is_loader
+from ingest.profiles.traces.marked_steps import with_launches
 
 _KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 _RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
@@ -61,12 +65,14 @@ class NsightRecording:
     Attributes:
         kernels: Kernels, copies and fills of all devices; None if there are none.
         calls: Calls of the host, by name and device of the process.
+    spans: Those that last longer than a launch, one by one; None where several processes made them.
         device: Names of the devices; empty if unknown.
         environment: Environment variables of the processes, without secrets.
     """
 
     kernels: Kernels | None
     calls: tuple[Call, ...]
+    spans: HostSpans | None
     device: str
     environment: Mapping[str, str]
 
@@ -90,8 +96,10 @@ def is_nsight(path: Path) -> bool:
 def read_nsight(data: Database) -> NsightRecording:
     """The facts of an export."""
     reader = _Reader(data)
+    kernels = reader.kernels()
     return NsightRecording(
-        kernels=reader.kernels(),
+        kernels=kernels,
+        spans=reader.spans(),
         calls=(*reader.runtime_calls(), *reader.framework_calls()),
         device=", ".join(sorted({str(n) for (n,) in _select(data, "TARGET_INFO_GPU", "name")})),
         environment=dict(_environment(data)),
@@ -111,6 +119,8 @@ class _Reader:
         self.base_ns = next((integer(at) for (at,) in _session(data)), 0)
         self.owners: dict[int, set[str]] = {}
         """Devices that each process used."""
+        self.launched_ns = np.zeros(0, np.int64)
+        """When the kernels were launched, as far as it is known, since the session began."""
 
     def kernels(self) -> Kernels | None:
         """Kernels, copies and fills with the step in which each was launched."""
@@ -141,7 +151,13 @@ class _Reader:
             )
         if not len(builder):
             return None
-        return self._stepped(builder.build(), np.frombuffer(keys, np.int64), np.frombuffer(starts, np.int64))
+        numbers = np.frombuffer(keys, np.int64)
+        launched, took = self._launches(numbers)
+        self.launched_ns = launched[launched != UNKNOWN_NS]
+        known = np.where(launched != UNKNOWN_NS, launched, np.frombuffer(starts, np.int64))
+        kernels = self._stepped(builder.build(), numbers, known)
+        based = np.where(launched != UNKNOWN_NS, launched + self.base_ns, UNKNOWN_NS)
+        return with_launches(kernels, based, took)
 
     def _work(self, table: str) -> Iterator[tuple[int, dict[str, object]]]:
         wanted = (
@@ -172,23 +188,50 @@ class _Reader:
         self.owners.setdefault(pid, set()).add(found)
         return found
 
-    def _launches(self, keys: Integers, starts: Integers) -> Integers:
-        """Times at which the host launched each kernel; its beginning, where no call is known."""
-        if not self.data.has(_RUNTIME, "start", "correlationId", "globalTid"):
-            return starts
-        known, at = array("q"), array("q")
-        for start, correlation, thread in self.data.select(
-            f"SELECT start, correlationId, globalTid FROM {_RUNTIME}"  # noqa: S608  a constant
-        ):
-            known.append(_launch_key(_process(thread), correlation))
-            at.append(integer(start))
+    def _launches(self, keys: Integers) -> tuple[Integers, Floats]:
+        """When the host launched each kernel, and how long that took; unknown where no call is known."""
+        known, at, ended = array("q"), array("q"), array("q")
+        if self.data.has(_RUNTIME, "start", "end", "correlationId", "globalTid"):
+            for start, end, correlation, thread in self.data.select(
+                f'SELECT start, "end", correlationId, globalTid FROM {_RUNTIME}'  # noqa: S608  a constant
+            ):
+                known.append(_launch_key(_process(thread), correlation))
+                at.append(integer(start))
+                ended.append(integer(end))
+        if not known:
+            return np.full(len(keys), UNKNOWN_NS), np.full(len(keys), np.nan)
         calls, times = np.frombuffer(known, np.int64), np.frombuffer(at, np.int64)
-        if not len(calls):
-            return starts
         order = np.lexsort((times, calls))
-        calls, times = calls[order], times[order]
-        place = np.minimum(np.searchsorted(calls, keys), len(calls) - 1)
-        return np.where(calls[place] == keys, times[place], starts)
+        place = order[np.minimum(np.searchsorted(calls[order], keys), len(calls) - 1)]
+        found = calls[place] == keys
+        lasted = (np.frombuffer(ended, np.int64)[place] - times[place]) / _NS_PER_US
+        return np.where(found, times[place], UNKNOWN_NS), np.where(found, lasted, np.nan)
+
+    def spans(self) -> HostSpans | None:
+        """Calls of CUDA that last longer than a launch, and steps, of a recording of one process."""
+        if len(self.owners) != 1 or not self.data.has(_RUNTIME, "start", "end", "nameId", "globalTid"):
+            return None
+        [owner] = self.owners
+        builder = SpanBuilder()
+        for start, end, code, thread in self.data.select(
+            f'SELECT start, "end", nameId, globalTid FROM {_RUNTIME} WHERE "end" >= start'  # noqa: S608
+        ):
+            if _process(thread) != owner:
+                continue
+            at, lasted, who = integer(start), (integer(end) - integer(start)) / _NS_PER_US, str(thread)
+            builder.take_runtime(who, at)
+            if lasted >= LEAST_US or "Synchronize" in self.data.text(code):
+                builder.take("runtime", _VERSION.sub("", self.data.text(code)), at, lasted, who)
+        ranges = ((start, end, text) for start, end, text, pid, _ in self._ranges() if pid == owner)
+        steps = [step for start, end, text in ranges if (step := step_of(text, start, end))]
+        lengths: dict[str, int] = {}
+        for step in steps:
+            lengths[step.kind] = lengths.get(step.kind, 0) + step.end_ns - step.start_ns
+        outermost = max(lengths, key=lambda kind: lengths[kind], default="")
+        for step in steps:
+            if step.kind == outermost:
+                builder.take(STEP, "", step.start_ns, (step.end_ns - step.start_ns) / _NS_PER_US)
+        return builder.build(self.launched_ns, self.base_ns)
 
     def _ranges(self) -> Iterator[tuple[int, int, str, int, int]]:
         """Ranges of NVTX: begin, end, text, process, row."""
@@ -203,7 +246,7 @@ class _Reader:
             label = str(text) if text is not None else self.data.text(code)
             yield integer(start), integer(end), label, _process(thread), integer(row)
 
-    def _stepped(self, kernels: Kernels, keys: Integers, starts: Integers) -> Kernels:
+    def _stepped(self, kernels: Kernels, keys: Integers, launched: Integers) -> Kernels:
         """The kernels with the step in which each was launched; those launched outside of any have none."""
         steps: dict[int, list[StepRange]] = {}
         for start, end, text, pid, _ in self._ranges():
@@ -212,7 +255,7 @@ class _Reader:
                 steps.setdefault(pid, []).append(step)
         if not steps:
             return kernels
-        launched, owners = self._launches(keys, starts), keys >> 32
+        owners = keys >> 32
         codes = np.zeros(len(kernels), np.int32)
         numbers: dict[str, int] = {"": 0}
         for pid, ranges in steps.items():

@@ -109,7 +109,8 @@ class IdleFrame:
 
     Attributes:
         name: File and function, without what differs from machine to machine.
-        us: Time of the recording, what it called left out.
+        us: Time of the recording, what it called left out; of ``Details.idle_functions`` with what it
+            called of Python's own library.
     """
 
     name: str
@@ -156,6 +157,7 @@ class Details:
     pipeline: DataPipeline | None = None
     groups: tuple[ProcessGroup, ...] = ()
     idle_frames: tuple[IdleFrame, ...] = ()
+    idle_functions: tuple[IdleFrame, ...] = ()
     spans: HostSpans | None = None
 
     def __bool__(self) -> bool:

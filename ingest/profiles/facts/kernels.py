@@ -28,7 +28,8 @@ TEXTS = (
     *("name", "kind", "core", "stream", "step", "state", "device"),
     *("input_shapes", "input_types", "input_formats", "output_shapes", "output_types", "output_formats"),
 )
-NUMBERS = ("duration_us", "wait_us", "blocks")
+NUMBERS = ("duration_us", "wait_us", "blocks", "queued_us", "call_us")
+"""The last two: from the begin of the call that launched a kernel to its start, and what that call took."""
 
 COMMUNICATION_CORES = frozenset({"COMMUNICATION", "HCCL"})
 COPY_CORE = "MEMCPY"

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ingest.profiles.facts.kernels import UNKNOWN_NS, Integers, Kernels, Mask, TextColumn
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Floats, Integers, Kernels, Mask, TextColumn
 from ingest.profiles.facts.stretches import jump_us, union
 
 Step = tuple[int, int, str]
@@ -31,31 +31,43 @@ class Launches:
 
     def __init__(self) -> None:
         self._calls, self._times = array("q"), array("q")
-        self._kernels = array("q")
+        self._lasted, self._kernels = array("f"), array("q")
 
-    def take_call(self, number: object, at_ns: int | None) -> None:
+    def take_call(self, number: object, at_ns: int | None, lasted_us: float) -> None:
         """Take a call of the runtime."""
         if isinstance(number, int) and 0 <= number < _LARGEST and at_ns is not None:
             self._calls.append(number)
             self._times.append(at_ns)
+            self._lasted.append(lasted_us)
 
     def take_kernel(self, number: object) -> None:
         """Take the next kernel or copy."""
         is_number = isinstance(number, int) and 0 <= number < _LARGEST
         self._kernels.append(number if is_number else _NONE)  # type: ignore[arg-type]  # an int then
 
-    def times_ns(self, count: int) -> Integers:
-        """Launch times of ``count`` kernels, ``UNKNOWN_NS`` where that was not recorded."""
-        found = np.full(count, UNKNOWN_NS, np.int64)
+    def times(self, count: int) -> tuple[Integers, Floats]:
+        """When ``count`` kernels were launched, and how long that call took, microseconds.
+
+        ``UNKNOWN_NS`` and nan where that was not recorded.
+        """
+        found, lasted = np.full(count, UNKNOWN_NS, np.int64), np.full(count, np.nan)
         if len(self._kernels) != count or not self._calls or not count:
-            return found
+            return found, lasted
         calls, times = np.frombuffer(self._calls, np.int64), np.frombuffer(self._times, np.int64)
         kernels = np.frombuffer(self._kernels, np.int64)
         order = np.argsort(calls, kind="stable")
         place = order[np.minimum(np.searchsorted(calls[order], kernels), len(order) - 1)]
         known = calls[place] == kernels
         found[known] = times[place[known]]
-        return found
+        lasted[known] = np.frombuffer(self._lasted, np.float32)[place[known]]
+        return found, lasted
+
+
+def with_launches(kernels: Kernels, launched_ns: Integers, lasted_us: Floats) -> Kernels:
+    """Kernels with the time that each waited since its launch began, and what the launch took."""
+    known = (launched_ns != UNKNOWN_NS) & (kernels.start_ns != UNKNOWN_NS)
+    queued = np.where(known, (kernels.start_ns - np.where(known, launched_ns, 0)) / 1e3, np.nan)
+    return kernels.with_values(queued_us=queued, call_us=np.where(known, lasted_us, np.nan))
 
 
 LEAST_UPDATES = 4

@@ -14,6 +14,7 @@ Source:
 from __future__ import annotations
 
 import re
+import sys
 from array import array
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from ingest.profiles.facts.stretches import overlap_us
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels
+    from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
 
 FRAME, SAVING = "frame", "save"
 """Levels of calls: a frame that tells a setting, and one that writes a checkpoint."""
@@ -63,6 +64,15 @@ MOST_FRAMES = 12
 LEAST_GAP_NS = 50_000
 """A gap that no launch explains (msprof best practices: a launch takes some 5 to 20 µs)."""
 _OTHER = "other frames"
+_WAITS = frozenset(
+    {"multiprocessing", "concurrent", "asyncio", "threading", "queue", "selectors", "subprocess"}
+)
+_LIBRARY = re.compile(
+    rf"(?:^|/python3[.\d]*/)(?:{'|'.join(sorted(sys.stdlib_module_names - _WAITS))})(?:/|\.py: )|"
+    r"^(?!(?:acquire|wait|poll|select|recv\w*|accept|get)\b)(?!.*\b(?:Tensor|type|torch))"
+    r"[^:]*\(built in\)"
+)
+"""Frames of Python's own library and built-in functions, but for those that wait, and for PyTorch's."""
 
 
 class PythonFrames:
@@ -98,15 +108,19 @@ class PythonFrames:
             return 0
         return self._codes.setdefault(label, len(self._codes))
 
-    def beside_idle(self, kernels: Kernels, thread: object) -> tuple[IdleFrame, ...]:
-        """Frames in which a thread was while the device had nothing to do for long, innermost ones.
+    def beside_idle(
+        self, kernels: Kernels, thread: object
+    ) -> tuple[tuple[IdleFrame, ...], tuple[IdleFrame, ...]]:
+        """Frames in which a thread was while the device had nothing to do for long: innermost, and callers.
+
+        What Python's own library and built-in functions take is, among the second, of who called them.
 
         Args:
             kernels: Of the device; only gaps before a kernel of a step count where steps are known.
             thread: The one that marks steps; None where none does: then that of most frames.
         """
         if not self._times:
-            return ()
+            return (), ()
         times = np.frombuffer(self._times, np.int64).reshape(-1, 2)
         number, above, code, threads = np.frombuffer(self._links, np.int64).reshape(-1, 4).T
         chosen = hash(str(thread))
@@ -116,17 +130,35 @@ class PythonFrames:
         mine = threads == chosen
         start, end = _long_gaps(kernels)
         if not len(start) or not mine.any():
-            return ()
+            return (), ()
         within = 1e3 * overlap_us(times[mine, 0], times[mine, 1], start, end)
         own = within - _of_children(number[mine], above[mine], within)
-        labels = list(self._codes)
-        sums: dict[str, float] = {}
-        by_code = np.bincount(code[mine], weights=np.maximum(0.0, own), minlength=len(labels))
-        for at in np.flatnonzero(by_code):
-            label = short_name(labels[int(at)])
-            sums[label] = sums.get(label, 0.0) + float(by_code[at]) / 1e3
-        ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
-        return tuple(IdleFrame(name=name, us=us) for name, us in ordered[:MOST_FRAMES])
+        own, codes = np.maximum(0.0, own), code[mine]
+        labels = list(map(short_name, self._codes))
+        called = np.array([bool(_LIBRARY.search(label)) for label in labels])[codes]
+        callers = codes[_callers(number[mine], above[mine], called)]
+        return _most(labels, codes, own), _most(labels, callers, own)
+
+
+def _most(labels: list[str], codes: Integers, spent_ns: Floats) -> tuple[IdleFrame, ...]:
+    """The frames of most time, by label."""
+    sums: dict[str, float] = {}
+    by_code = np.bincount(codes, weights=spent_ns, minlength=len(labels))
+    for at in np.flatnonzero(by_code):
+        sums[labels[int(at)]] = sums.get(labels[int(at)], 0.0) + float(by_code[at]) / 1e3
+    ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(IdleFrame(name=name, us=us) for name, us in ordered[:MOST_FRAMES])
+
+
+def _callers(number: Integers, above: Integers, called: Mask) -> Integers:
+    """The row of the nearest frame above each that is not of a library, its own where there is none, (n,)."""
+    order = np.argsort(number, kind="stable")
+    parent = order[np.minimum(np.searchsorted(number[order], above), len(order) - 1)]
+    rows = np.arange(len(number))
+    to = np.where(called & (number[parent] == above), parent, rows)
+    while not np.array_equal(further := to[to], to):
+        to = further
+    return np.where(called[to], rows, to)
 
 
 def short_name(name: str) -> str:

@@ -32,7 +32,13 @@ from ingest.profiles.traces.gpu_events import (
     SAVING,
     GpuEvents,
 )
-from ingest.profiles.traces.marked_steps import Step, notes_on, steps_of_updates, with_steps
+from ingest.profiles.traces.marked_steps import (
+    Step,
+    notes_on,
+    steps_of_updates,
+    with_launches,
+    with_steps,
+)
 from ingest.profiles.traces.python_frames import COLLECTOR_FRAME, PythonFrames
 from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
 
@@ -64,7 +70,8 @@ class Trace:
         memory: Use of device memory; None if it was not recorded.
         group_calls: Collectives that it names with their groups.
         damaged: Events that are no JSON, and are passed over.
-        idle_frames: Functions of the program that ran while the device had nothing to do.
+        idle_frames: Functions that ran while the device had nothing to do.
+        idle_functions: The same, with what they called of Python's own library.
         spans: When longer calls of the host ran; None without any.
     """
 
@@ -78,6 +85,7 @@ class Trace:
     group_calls: tuple[GroupCall, ...] = ()
     damaged: int = 0
     idle_frames: tuple[IdleFrame, ...] = ()
+    idle_functions: tuple[IdleFrame, ...] = ()
     spans: HostSpans | None = None
 
 
@@ -142,7 +150,7 @@ class _Reader:
         elif kind == RUNTIME:
             self._call("runtime", name, lasted, event)
             self.spans.take_runtime(str(event.get("tid")), nanoseconds(event.get("ts")))
-            self.gpu.launches.take_call(arguments.get("correlation"), nanoseconds(event.get("ts")))
+            self.gpu.launches.take_call(arguments.get("correlation"), nanoseconds(event.get("ts")), lasted)
         elif kind is not None:  # an operator or an annotation
             if kind == OPERATOR and "Input Dims" in arguments:
                 self.gpu.take_operator(arguments)
@@ -243,12 +251,13 @@ def read_trace(path: Path, file: str, on_fault: Callable[[str], None]) -> Trace:
     reader.mark_steps()
     if len(reader.builder):
         kernels = reader.gpu.with_shapes(reader.builder.build())
-        launched = reader.gpu.launches.times_ns(len(kernels))
-        found.kernels = with_steps(kernels, reader.steps, launched)
+        launched, lasted = reader.gpu.launches.times(len(kernels))
+        found.kernels = with_launches(with_steps(kernels, reader.steps, launched), launched, lasted)
     for note in notes_on(found.kernels, reader.steps):
         on_fault(f"{path.name}: {note}")
     if found.kernels is not None:
-        found.idle_frames = reader.frames.beside_idle(found.kernels, reader.step_thread)
+        idle = reader.frames.beside_idle(found.kernels, reader.step_thread)
+        found.idle_frames, found.idle_functions = idle
     found.memory, found.group_calls = reader.gpu.memory(), tuple(reader.gpu.calls)
     found.spans = reader.spans.build(launched, _rebase(found))
     if sum(level == "gc" for level, _ in reader.calls) > 1:  # the collector's own events count its frames too

@@ -16,9 +16,9 @@ counts of outcomes take over from :data:`PSEUDO` on."""
 KIND_STRENGTH = 0.95
 """A narrower pattern is a case of the broader one, if big enough to show there."""
 
-SUMS = frozenset({"exposed-communication", "data-parallel-communication", "host-bound"})
-"""Patterns measured as a part of the step, which their kinds are parts of. A pipe's use is no such sum:
-conversions and copies need not show in it."""
+SUMS = frozenset({"exposed-communication", "data-parallel-communication", "host-bound", "compute"})
+"""Patterns measured as a part of the step, or of its growth, which their kinds are parts of. A pipe's use is
+no such sum: conversions and copies need not show in it."""
 
 OF_ASCEND = frozenset({
     "two-card-single-link", "hccl-algorithm-unsuited", "rdma-priority-mismatch", "task-queue-off",

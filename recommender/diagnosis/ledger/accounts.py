@@ -17,7 +17,7 @@ import numpy as np
 from ingest.profiles.facts.kernels import UNKNOWN_NS, stem
 from ingest.profiles.facts.stretches import JUMP, overlap_us, union
 from recommender.diagnosis.ledger import reasons
-from recommender.diagnosis.ledger.gaps import Gaps, times_of_gaps
+from recommender.diagnosis.ledger.gaps import Gaps, queued_us, times_of_gaps
 from recommender.diagnosis.ledger.sweep import share_time
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import rank_name, stage_of
@@ -377,7 +377,10 @@ def _book_gaps(
         length_us=np.concatenate([located[inside], left[cut], before[lead], after[trail]]),
         step=np.concatenate([at[inside], cut, lead, trail]),
         place=np.repeat([0, 0, -1, 1], [len(inside), len(cut), len(lead), len(trail)]),
+        queued_us=np.zeros(len(inside) + len(cut) + len(lead) + len(trail)),
     )
+    if rank.kernels is not None:
+        gaps = replace(gaps, queued_us=queued_us(gaps.start_ns, gaps.length_us, rank.kernels))
     _book_reasons(book, times_of_gaps(gaps, rank, len(steps), most_waits_us))
 
 
@@ -413,6 +416,7 @@ def _book_operators(book: _Book, rank: Rank, steps: Sequence[StepTime], most_wai
         length_us=free[where],
         step=where,
         place=np.zeros(len(where), np.int64),
+        queued_us=np.zeros(len(where)),
     )
     if rank.details.spans is not None:  # whose times say nothing of gaps that have none
         rank = replace(rank, details=replace(rank.details, spans=None))

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.profiles.facts.host_spans import LEAST_US, OPERATOR, STEP
 from ingest.profiles.facts.stretches import overlap_us, union
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, HOST, LAUNCH, STOPS, SWITCHES, UNSEEN_HOST
+from recommender.diagnosis.ledger.reasons import (
+    AFTER,
+    BEFORE,
+    HOST,
+    LAUNCH,
+    QUEUED,
+    STOPS,
+    SWITCHES,
+    UNSEEN_HOST,
+)
 from recommender.diagnosis.rank.host_calls import (
     CALLED,
     LAUNCHES,
@@ -32,7 +41,7 @@ from recommender.diagnosis.rank.view import LONG_GAP_US
 
 if TYPE_CHECKING:
     from ingest.profiles.facts.host_spans import HostSpans
-    from ingest.profiles.facts.kernels import Floats, Integers, Mask
+    from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
     from ingest.profiles.facts.run import Rank
 
 LEAST_STEPS = 4
@@ -64,12 +73,14 @@ class Gaps:
         length_us: How long it is, shape (g,).
         step: Number of the step that it lies in, shape (g,).
         place: -1 before the first work of its step, 1 behind the last, 0 between; shape (g,).
+        queued_us: Its end in which the next work was launched already, as far as that is known, shape (g,).
     """
 
     start_ns: Integers
     length_us: Floats
     step: Integers
     place: Integers
+    queued_us: Floats
 
     def where(self, mask: Mask) -> Gaps:
         """Gaps that a mask selects."""
@@ -78,6 +89,7 @@ class Gaps:
             length_us=self.length_us[mask],
             step=self.step[mask],
             place=self.place[mask],
+            queued_us=self.queued_us[mask],
         )
 
 
@@ -93,6 +105,9 @@ def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = mat
         steps: Number of steps.
         most_waits_us: Most that synchronising calls known by their sums have.
     """
+    held = np.where(gaps.queued_us > LONG_GAP_US, gaps.queued_us, 0.0)  # no host can end it
+    queued = _by_step(gaps, held, steps)
+    gaps = replace(gaps, length_us=gaps.length_us - held)
     short = gaps.length_us <= max(LONG_GAP_US, SLOW_LAUNCHES * launch_us(rank.calls))
     short &= gaps.place == 0
     long = gaps.where(~short)
@@ -113,6 +128,8 @@ def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = mat
         if spans is None
         else np.where(_held_up(brief, spans), brief.length_us, 0)
     )
+    if rank.kernels is not None and launches_block(rank.kernels):
+        held = brief.length_us
     if held.any():
         found[WAITS] = found.get(WAITS, 0.0) + _by_step(brief, held, steps)
     launching = found.get(LAUNCH, 0.0) + _by_step(brief, brief.length_us - held, steps)
@@ -124,7 +141,35 @@ def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = mat
     if spans is not None and len(spans.launches_ns):
         late = np.where(gaps.length_us > LATE_US, gaps.length_us, 0.0)
         _charge_stalls(found, spans, _by_step(gaps, late, steps))
+    found[QUEUED] = queued
     return {reason: us for reason, us in found.items() if us.any()}
+
+
+def launches_block(kernels: Kernels) -> bool:
+    """True where nearly every launch returns when its kernel has ended: the host waits for each."""
+    ends = kernels.numbers["queued_us"] + kernels.duration_us
+    known = np.isfinite(ends)
+    return bool(known.any()) and float((kernels.numbers["call_us"] >= ends)[known].mean()) >= ALL
+
+
+def queued_us(start_ns: Integers, length_us: Floats, kernels: Kernels) -> Floats:
+    """The end of each gap in which the work behind it was launched and the call had returned, shape (g,)."""
+    queued, call = kernels.numbers["queued_us"], kernels.numbers["call_us"]
+    if not np.isfinite(queued).any():
+        return np.zeros(len(start_ns))
+    order = np.argsort(kernels.start_ns, kind="stable")
+    end = start_ns + np.rint(length_us * 1e3).astype(np.int64)
+    at = np.minimum(np.searchsorted(kernels.start_ns[order], end - NEAR_NS), len(order) - 1)
+    row = order[at]
+    is_next = np.abs(kernels.start_ns[row] - end) <= NEAR_NS
+    waited = np.where(is_next, np.nan_to_num(queued[row] - call[row]), 0.0)
+    return np.clip(waited, 0.0, length_us)
+
+
+ALL = 0.9
+"""Part of all launches that is nearly all. Assumed: a short kernel may end before its launch returns."""
+NEAR_NS = 1000
+"""Rounding of times, twice that of a trace in whole microseconds."""
 
 
 def _by_step(gaps: Gaps, us: Floats, steps: int) -> Floats:

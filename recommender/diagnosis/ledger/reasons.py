@@ -35,7 +35,8 @@ COPY = "copy by the copy engine"
 BEFORE, AFTER = "before the first work of a step", "after the last work of a step"
 STOPS = "host, a long stop now and then"
 SWITCHES = "host, stops of 5 ms"
-GAPS = (*CALLED, BEFORE, AFTER, STOPS, SWITCHES)
+QUEUED = "launched work does not begin"
+GAPS = (*CALLED, BEFORE, AFTER, STOPS, SWITCHES, QUEUED)
 """Reasons of gaps that calls of the host or their place tell, the surest first."""
 
 

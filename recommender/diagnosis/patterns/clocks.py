@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
-from recommender.diagnosis.rank.compared import group_means
 from recommender.diagnosis.rank.view import LEAST_US, KernelView
 
 if TYPE_CHECKING:
@@ -64,7 +63,6 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     elif np.isfinite(clock).any():
         top = float(np.nanpercentile(clock, 95))
     else:
-        yield from _all_alike(view)
         return
     nominal = view.device.get("clock_hz", 0.0)
     stated = float(nominal) / 1e6 if isinstance(nominal, int | float) else 0.0
@@ -90,41 +88,4 @@ def find(view: KernelView, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         f"the clock of the cores is {mean:.0%} below its {'nominal' if top == stated else 'highest'} "
         f"({top:.0f} MHz) on average",
         MetricReading(metric="aicore_frequency_drop_share", value=mean, unit="1"),
-    )
-
-
-SLOWER = 1.05
-"""Factor by which all kernels take longer from which a clock is said to: a loss that matters."""
-ALIKE, LEAST_KINDS = 0.8, 4
-"""Share of time and of kinds, and number of kinds, that take longer by one factor. Assumed: nearly all."""
-
-
-def _all_alike(view: KernelView) -> Iterator[SoftEvidence]:
-    """Evidence of a lower clock where nothing recorded it: each kind of kernel takes longer by one factor."""
-    compared = view.compared
-    if compared is None:
-        return
-    time = view.kernels.duration_us
-    count = int(max(compared.group.max(), compared.group_before.max())) + 1
-    mean = group_means(time, compared.group, count)[compared.group]
-    ratio = np.where(compared.is_usual, mean / compared.mean_before(compared.before.duration_us), np.nan)
-    known = np.isfinite(ratio) & (time > 0)
-    order = np.argsort(ratio[known])
-    weight = time[known][order]
-    kinds = len(np.unique(compared.group[known]))
-    if not weight.sum() or kinds < LEAST_KINDS:
-        return
-    middle = float(ratio[known][order][np.searchsorted(np.cumsum(weight), weight.sum() / 2)])
-    near = np.abs(ratio[known] - middle) <= (middle - 1) / 2
-    if middle < SLOWER or float(time[known][near].sum()) < ALIKE * float(time.sum()):
-        return
-    if len(np.unique(compared.group[known][near])) < ALIKE * kinds:  # one kind may have nearly all the time
-        return
-    lost = np.where(known, np.maximum(0.0, compared.grown_us), 0.0)
-    yield kernel_evidence(
-        view,
-        "frequency-drop",
-        lost,
-        f"kernels of all kinds, as many as before, take {middle:.2f} times as long, as at a slower clock",
-        MetricReading(metric="factor of the time of all kernels", value=middle, unit="1"),
     )

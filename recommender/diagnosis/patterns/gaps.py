@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from data import text
 from ingest.profiles.checks import GPU_LAYOUTS
 from ingest.profiles.facts.intervals import gaps
 from ingest.profiles.facts.kernels import UNKNOWN_NS
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
-from recommender.diagnosis.ledger.reasons import AFTER, BEFORE, COPY, HOST, LAUNCH, STOPS, SWITCHES
+from recommender.diagnosis.ledger.reasons import (
+    AFTER,
+    BEFORE,
+    COPY,
+    HOST,
+    LAUNCH,
+    QUEUED,
+    STOPS,
+    SWITCHES,
+)
 from recommender.diagnosis.rank.host_calls import (
     ALLOCATES,
     COLLECTS,
@@ -52,13 +64,15 @@ NODES = {
     WAITS: "host-device-synchronisation",
     SWITCHES: "gil-lock-preemption",
     LAUNCH: "kernel-launch-overhead",
+    QUEUED: "shared-device",
 }
 """The loss that each reason of a gap is; what no reason tells is of an idle host and nothing more."""
 PLACED = {LOADS: BEFORE, SAVES: AFTER, COLLECTS: STOPS}
 """Reasons that the place of a gap in a step of training tells: what comes before its work is its input."""
 CONJECTURE = 0.7
-"""Most confidence that a long stop now and then is a collection of garbage, and that stops of one length are
-waits for Python's lock: the host may stop so for reasons that no table tells. Assumed."""
+"""Most confidence that a long stop now and then is a collection of garbage, that stops of one length are
+waits for Python's lock, and that a device which does not begin what was launched runs another program.
+Assumed."""
 _RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
 """Reasons that a GPU's recorded runtime would show: where it does not, there was no such call."""
 COPY_OF_SAVING = 1e-3
@@ -75,23 +89,25 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     """
     if not view.rank.steps or view.total_us <= 0:
         return
-    free = sum(us for reason, us in view.gap_us.items() if reason != COPY)
+    free = sum(us for reason, us in view.gap_us.items() if reason not in {COPY, QUEUED})
     share = free / view.total_us
     turning = 0.0 if trains(view.rank) else view.gap_us.get(BEFORE, 0.0) + view.gap_us.get(AFTER, 0.0)
     bad = float(thresholds.shows("scheduling", "scheduling_share", turning / view.total_us))
+    functions, open_us = _functions(view)
+    told_us = sum(us for us, _ in functions.values())
+    named_us = sum(us for node, (us, _) in functions.items() if node not in NODES.values())
     mean_us = launch_us(view.rank.calls)
     slow = f"; a launch takes {mean_us:.3g} us, usual are 5 to 20" if mean_us > USUAL_LAUNCH_US else ""
     yield step_evidence(
         view,
         "host-bound",
-        free - turning * (1 - bad),
+        free - named_us - max(0.0, turning - named_us) * (1 - bad),
         f"nothing runs on the device for {share:.0%} of the step" + slow,
         MetricReading(metric="free_share", value=share, unit="1"),
         tuple(step.place for step in view.rank.steps[:3]),
         shown=1.0 if _is_reliable(view) else UNSURE,
     )
     yield from _copies(view)
-    function, told_us, open_us = _function(view)
     recorded = view.rank.layout in GPU_LAYOUTS and any(c.level == "runtime" for c in view.rank.calls)
     for reason, node in NODES.items():
         calls = calls_of(view.rank.calls, reason)
@@ -104,8 +120,8 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         if reason == SAVES and any(item.is_p2p for item in view.rank.collectives):  # stages end one by one
             placed = min(placed, view.peers_after_us)
         placed *= 1 - told_us / max(open_us, 1e-9)
-        if reason == COMPUTES:
-            placed = max(placed, told_us)
+        function_us, function = functions.pop(node, (0.0, ""))
+        placed = max(placed, function_us) if reason == COMPUTES else placed + function_us
         lost = view.gap_us.get(reason, 0.0) + placed
         looked = reason == LAUNCH and isinstance(view, KernelView) and _has_starts(view.kernels)
         tells = recorded and (reason in _RUNTIME_TELLS or (reason in PLACED and not trains(view.rank)))
@@ -115,38 +131,54 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
             view,
             node,
             lost,
-            _says(view, reason, placed, function if reason == COMPUTES else ""),
+            _says(view, reason, placed, function),
             MetricReading(
                 metric=f"time of gaps: {by_place if placed else reason}", value=lost * 1e-6, unit="s"
             ),
             tuple(call.place for call in calls[:3]) or tuple(step.place for step in view.rank.steps[:1]),
-            sure=CONJECTURE if reason == SWITCHES or (by_place == STOPS and placed > lost / 2) else 1.0,
+            sure=CONJECTURE
+            if reason in {SWITCHES, QUEUED} or (by_place == STOPS and placed > lost / 2)
+            else 1.0,
+        )
+    for node, (us, function) in functions.items():
+        yield step_evidence(
+            view,
+            node,
+            us,
+            f"{us / 1e3:.2f} ms of gaps while the host is in {function[:80]}",
+            MetricReading(metric="time of gaps in a function", value=us * 1e-6, unit="s"),
+            tuple(step.place for step in view.rank.steps[:1]),
         )
     yield from _reads(view)
     yield from _dynamic(view, free)
 
 
-_LIBRARY = re.compile(
-    r"(?:^|/)(?:torch/|multiprocessing/|(?:threading|queue|selectors)\.py)|\(built in\)|^<|^other frames"
-)
-"""Frames that are not of the program: who called them is not kept."""
-_OF_LOADING = re.compile(r"(?i)data|load|batch|collat|sav(?:e|ing)|checkpoint|ckpt")
-"""In the name of a function that the place of its gap tells better."""
+FUNCTIONS = "profiles/host_functions.csv"
+"""The loss that a function of the host is by what stands in its name, the first that fits; none of those that
+wait, that are PyTorch's, or that the place of their gap tells better."""
 
 
-def _function(view: View) -> tuple[str, float, float]:
-    """The function of the program in which the host is while the device waits and no call says why.
+@cache
+def _causes_of_functions() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    rows = csv.DictReader(text(FUNCTIONS).splitlines())
+    return tuple((row["cause"], re.compile(row["in_the_frame"])) for row in rows)
+
+
+def _functions(view: View) -> tuple[dict[str, tuple[float, str]], float]:
+    """The time in functions of the program in which the host is while the device waits and no call says why.
 
     Returns:
-        Its name, its time in such gaps, and the time of all such gaps: behind and before the work of a step
-        where the rank trains, for the turn of a server is judged by itself.
+        By the loss that they are their time and the function of most, and the time of all such gaps.
     """
-    places = (HOST, STOPS, BEFORE, AFTER) if trains(view.rank) else (HOST, STOPS)
-    open_us = sum(view.gap_us.get(reason, 0.0) for reason in places)
-    top = next((item for item in view.rank.details.idle_frames if not _LIBRARY.search(item.name)), None)
-    if top is None or _OF_LOADING.search(top.name):
-        return "", 0.0, open_us
-    return top.name, min(top.us, open_us), open_us
+    open_us = sum(view.gap_us.get(reason, 0.0) for reason in (HOST, STOPS, BEFORE, AFTER))
+    found: dict[str, tuple[float, str]] = {}
+    for item in view.rank.details.idle_functions:
+        node = next((cause for cause, name in _causes_of_functions() if name.search(item.name)), "")
+        if node:
+            us, first = found.get(node, (0.0, item.name))
+            found[node] = us + item.us, first
+    scale = min(1.0, open_us / max(sum(us for us, _ in found.values()), 1e-9))
+    return {node: (us * scale, name) for node, (us, name) in found.items()}, open_us
 
 
 def _is_reliable(view: View) -> bool:
@@ -175,6 +207,11 @@ def _says(view: View, reason: str, placed_us: float, function: str) -> str:
     us = view.gap_us.get(reason, 0.0)
     if reason == LAUNCH:
         return f"the device waits {us / 1e3:.2f} ms for launches, in gaps up to a launch or two"
+    if reason == QUEUED:
+        return (
+            f"the device stands still for {us / 1e3:.2f} ms though the next kernel was launched: "
+            "it runs another program meanwhile, or a driver holds it"
+        )
     if reason == SWITCHES:
         return (
             f"{us / 1e3:.2f} ms of gaps last 5 ms or a multiple, as a thread does that waits for its turn "
@@ -319,10 +356,12 @@ def _copies(view: View) -> Iterator[SoftEvidence]:
         return
     within = _within(kernels)
     bare = kernels.duration_us * exclusive_shares(kernels)
-    back = _back(kernels)
+    back, name = _back(kernels), kernels.texts["name"]
+    paged = kernels.is_copy & name.where("Managed" in label for label in name.labels)
     for node, copies, where in (
-        ("host-to-device-copy", kernels.is_copy & ~within & ~back, "between host and device"),
-        ("device-to-host-copies", back, "from the device to the host"),
+        ("host-to-device-copy", kernels.is_copy & ~within & ~back & ~paged, "between host and device"),
+        ("device-to-host-copies", back & ~paged, "from the device to the host"),
+        ("activation-spill", paged, "of pages of unified memory, which does not fit the device,"),
         ("memory-copies", within, "within the device"),
     ):
         if not copies.any():

@@ -211,14 +211,20 @@ def _search(view: KernelView, own: Floats) -> Iterator[SoftEvidence]:
     """
     kernels = view.kernels
     shapes, names = kernels.texts["input_shapes"], kernels.texts["name"].codes
-    tried = of_kind(kernels, ("conv",)) & shapes.where(bool(text) for text in shapes.labels)
+    known = shapes.where(bool(text) for text in shapes.labels)
+    tried = of_kind(kernels, ("conv",)) & known
     order = np.lexsort((kernels.start_ns, kernels.texts["stream"].codes))
-    key = np.where(tried, shapes.codes, -1)[order]
+    key = np.where(known, shapes.codes, -1)[order]  # with what prepares and ends each try
     lost, searches = np.zeros(len(kernels)), 0
     for rows in np.split(order, np.flatnonzero(np.diff(key)) + 1):
-        if len(rows) > OF_A_CALL and tried[rows[0]] and len(np.unique(names[rows])) > OF_A_CALL:
-            lost[rows] = own[rows]
-            lost[[rows[np.argmin(own[rows])], rows[-1]]] = 0.0
+        of_tries = rows[tried[rows]]
+        if len(np.unique(names[of_tries])) > OF_A_CALL:
+            at = np.flatnonzero(tried[rows])
+            within = rows[at[0] : at[-1] + 1]
+            if 2 * len(of_tries) <= len(within):
+                continue
+            lost[within] = own[within]
+            lost[[of_tries[np.argmin(own[of_tries])], of_tries[-1]]] = 0.0
             searches += 1
     if searches:
         yield kernel_evidence(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence
-from recommender.diagnosis.patterns.clocks import ALIKE
+from recommender.diagnosis.patterns.growth import ALIKE
 from recommender.diagnosis.patterns.links import slow_links
 from recommender.diagnosis.rank.collectives import EXCHANGES, idle_us, is_of
 from recommender.diagnosis.rank.groups import stage_of

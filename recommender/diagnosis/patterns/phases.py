@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LEAST_STEPS, MOST_PART = 8, 0.25
 """Steps of a run, and part of them that read prompts, if the others can be said to wait. Assumed."""
+MOSTLY = 0.5
+"""Part of the time of attention, or of products, in kernels that no short step runs. Assumed."""
 LONGER = 2.0
 """Times of the median that such a step computes: less would not be felt between two tokens. Assumed."""
 
@@ -56,9 +58,10 @@ def _sampling(view: KernelView) -> Iterator[SoftEvidence]:
 
 
 def _prompts(view: KernelView) -> Iterator[SoftEvidence]:
-    """Evidence of a few long steps with attention of a form that the many short ones do not run.
+    """Evidence of a few long steps with attention or products of a form that the many short ones do not run.
 
-    A decoding step reads a cache, by kernels made for one token of each request; a prompt has others.
+    A decoding step reads a cache and multiplies a few rows, by kernels made for one token of each request; a
+    prompt has others.
     """
     kernels = view.kernels
     column = kernels.texts["step"]
@@ -71,8 +74,12 @@ def _prompts(view: KernelView) -> Iterator[SoftEvidence]:
     middle = float(np.median(computing))
     long = computing > LONGER * middle
     name = kernels.texts["name"].codes
-    of_short = np.unique(name[attention & ~long[step]])
-    others = np.bincount(step[attention & ~np.isin(name, of_short)], minlength=len(present)) > 0
+    of_short = np.unique(name[~long[step]])
+    products = of_kind(kernels, PRODUCTS)
+    others = np.zeros(len(present), np.bool_)
+    for kind in (attention, products):
+        new = np.bincount(step, weights=own * (kind & ~np.isin(name, of_short)), minlength=len(present))
+        others |= (new > 0) & (new >= MOSTLY * np.bincount(step, weights=own * kind, minlength=len(present)))
     reads = long & others
     if not 0 < reads.sum() <= MOST_PART * len(present) or not len(of_short):
         return
@@ -82,6 +89,6 @@ def _prompts(view: KernelView) -> Iterator[SoftEvidence]:
         "prefill-decode-interference",
         own * part[step],
         f"{int(reads.sum())} of {len(present)} steps compute {float(computing[reads].mean()) / 1e3:.1f} ms, "
-        f"the others {middle / 1e3:.1f} ms: with attention that these do not run, as over a prompt",
+        f"the others {middle / 1e3:.1f} ms: with kernels that these do not run, as over a prompt",
         MetricReading(metric="steps that read prompts", value=float(reads.sum()), unit="1"),
     )

@@ -1,4 +1,4 @@
-"""Environment variables in the profile that may explain idle time."""
+"""Settings that may explain idle time: environment variables, and launches that wait."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.evidence import setting_evidence
+from recommender.diagnosis.ledger.gaps import launches_block
+from recommender.diagnosis.rank.view import KernelView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +48,9 @@ def find(view: View, _thresholds: Thresholds) -> Iterator[SoftEvidence]:
         yield from judged(
             "launch-blocking-set", name, blocks, f"{name}={environment.get(name)} makes every launch wait"
         )
+    if isinstance(view, KernelView) and launches_block(view.kernels):
+        says = "each launch returns when its kernel has ended"
+        yield setting_evidence(view, "launch-blocking-set", says, view.places(view.kernels.duration_us))
     level = environment.get("ASCEND_GLOBAL_LOG_LEVEL", "")
     yield from judged(
         "debug-log-level", "ASCEND_GLOBAL_LOG_LEVEL", float(level in {"0", "1", "2"}),

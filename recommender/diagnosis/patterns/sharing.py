@@ -8,7 +8,7 @@ import numpy as np
 
 from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.evidence import MetricReading, kernel_evidence
-from recommender.diagnosis.patterns.clocks import ALIKE, LEAST_KINDS, SLOWER
+from recommender.diagnosis.patterns.growth import ALIKE, LEAST_KINDS, MOSTLY, SLOWER
 from recommender.diagnosis.rank.kinds import STREAMING, of_kind
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ them, as at a slower clock, or not. Assumed."""
 ELSEWHERE_BY_KIND = 0.35
 """Share of held kernels that lie in other kinds than as many drawn by time would. Assumed."""
 
-MOSTLY, ALONE = 0.9, 0.5
-"""Part of a kernel's time from which it runs beside collectives, and most growth of those that run apart over
-its own. Assumed."""
+MIDDLE_HALF = 1.3
+"""Upper over lower quartile of the times of kernels of one name and shapes that do the same. Assumed: beyond
+it something tells them apart that was not recorded."""
 LEAST_STEPS = 4
 """Steps of the same kernels from which on the quicker quarter of each tells how long it takes undisturbed."""
 NEAR = 8
@@ -54,33 +54,26 @@ def find(view: KernelView, _: Thresholds) -> Iterator[SoftEvidence]:
 
 
 def _beside_collectives(view: KernelView) -> Iterator[SoftEvidence]:
-    """Evidence of kernels that take longer beside collectives, which take cores and bandwidth from them.
-
-    They are set beside those of their name and shapes that run apart; beside an earlier run they are those
-    that grew while what runs apart did not.
-    """
+    """Evidence of kernels that take longer beside collectives than those of their name and shapes apart."""
     kernels, every = view.kernels, view.rank.kernels
-    if every is None or not every.is_communication.any():
+    if every is None or not every.is_communication.any() or view.compared is not None:
         return
     talks = every.where(every.is_communication)
     both = overlap_us(kernels.start_ns, kernels.end_ns, *union(talks.start_ns, talks.end_ns))
     time, lost = np.nan_to_num(kernels.duration_us), np.zeros(len(kernels))
     beside, apart = both > MOSTLY * time, both == 0
-    if (compared := view.compared) is not None:
-        usual = np.nan_to_num(compared.mean_before(compared.before.duration_us))
-        more = np.where(usual > 0, time - usual, 0.0)
-        grew = [float(more[part].sum() / max(1.0, usual[part].sum())) for part in (apart, beside)]
-        if grew[0] < ALONE * grew[1]:
-            lost = np.where(beside, compared.grown_us, 0.0)
-    else:
-        shapes = kernels.texts["input_shapes"]
-        key = kernels.texts["name"].codes.astype(np.int64) * len(shapes.labels) + shapes.codes
-        told = shapes.where(bool(text) for text in shapes.labels)
-        for kind in np.unique(key[beside & told]):
-            rows, alone = (np.flatnonzero((key == kind) & part) for part in (beside, apart))
-            if min(len(rows), len(alone)) >= LEAST_HELD:
-                more = time[rows] - float(np.median(time[alone]))
-                lost[rows] = np.maximum(0.0, more) * (more.sum() > 0)
+    shapes = kernels.texts["input_shapes"]
+    key = kernels.texts["name"].codes.astype(np.int64) * len(shapes.labels) + shapes.codes
+    told = shapes.where(bool(text) for text in shapes.labels)
+    for kind in np.unique(key[beside & told]):
+        rows, alone = (np.flatnonzero((key == kind) & part) for part in (beside, apart))
+        if min(len(rows), len(alone)) < LEAST_HELD:
+            continue
+        low, usual, high = np.quantile(time[alone], (0.25, 0.5, 0.75))
+        above = np.maximum(0.0, time[rows] - usual)
+        net = max(0.0, float((time[rows] - usual).sum()))  # what is beyond by chance is below as often
+        if high <= MIDDLE_HALF * low and above.any():
+            lost[rows] = above * net / above.sum()
     yield kernel_evidence(
         view,
         "bandwidth-contention",
@@ -152,8 +145,10 @@ def _of_its_like(view: KernelView, time: Floats) -> Floats:
     _, place = np.unique(keys, return_inverse=True)
     order = np.lexsort((time, place))
     begins = np.flatnonzero(np.diff(place[order], prepend=-1))
-    middle = begins + (np.diff(np.append(begins, len(order))) - 1) // 2
-    return np.asarray(np.minimum(time, time[order][middle][place]))
+    last = np.diff(np.append(begins, len(order))) - 1
+    low, middle, high = (time[order][begins + last * part // 4] for part in (1, 2, 3))
+    usual = np.where(high <= MIDDLE_HALF * low, middle, np.inf)
+    return np.asarray(np.minimum(time, usual[place]))
 
 
 def _steps_alike(view: KernelView) -> list[Integers]:

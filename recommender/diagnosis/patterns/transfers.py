@@ -11,6 +11,7 @@ from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.evidence import MetricReading, step_evidence
 from recommender.diagnosis.rank.collectives import (
     EXCHANGES,
+    collectives_by_name,
     collectives_of,
     idle_us,
     is_of,
@@ -50,6 +51,8 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     communication on.
     """
     exposed, told = view.step_sum("exposed_us"), collectives_of(view.rank)
+    if not told and view.infers:  # without gradients a name says what a collective is for
+        told = collectives_by_name(view.rank)
     if view.total_us <= 0 or (exposed <= 0 and not told and not view.rank.links):
         return
     share = exposed / view.total_us

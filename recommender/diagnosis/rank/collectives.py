@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Collective
 from ingest.profiles.traces.gpu_collectives import bound_waiting
 from recommender.diagnosis.rank.view import PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ingest.profiles.facts.run import Collective, Rank
+    from ingest.profiles.facts.run import Rank
 
 
 LOCAL = "LOCAL"
+_BETWEEN_TWO = re.compile(r"(?i)send|recv|receive|p2p")
 
 
 EXCHANGES = ("alltoall", "all_to_all")
@@ -23,6 +28,31 @@ EXCHANGES = ("alltoall", "all_to_all")
 def collectives_of(rank: Rank) -> tuple[Collective, ...]:
     """The collectives of a rank: without its peers by the shortest of their size."""
     return rank.collectives or bound_waiting(rank.details.group_calls)
+
+
+def collectives_by_name(rank: Rank) -> tuple[Collective, ...]:
+    """Collectives by the names of their kernels, of which nobody told groups and sizes."""
+    if rank.kernels is None or not rank.kernels.is_communication.any():
+        return ()
+    mine = rank.kernels.where(rank.kernels.is_communication)
+    label, spent = mine.label, np.nan_to_num(mine.duration_us)
+    sums = np.bincount(label.codes, weights=spent, minlength=len(label.labels)) / 1e3
+    return tuple(
+        Collective(
+            name=label.labels[code],
+            group="",
+            step="",
+            is_p2p=_BETWEEN_TWO.search(label.labels[code]) is not None,
+            elapse_ms=float(sums[code]),
+            transit_ms=float(sums[code]),
+            wait_ms=0.0,
+            idle_ms=0.0,
+            start_us=None,
+            transfers=(),
+            place=FactPlace(mine.file, tuple(int(row) for row in mine.rows[label.codes == code][:PLACES])),
+        )
+        for code in np.flatnonzero(sums)
+    )
 
 
 def idle_us(item: Collective) -> float:

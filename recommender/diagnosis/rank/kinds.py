@@ -19,7 +19,16 @@ REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose"
 CASTS, PADDING = ("cast", "dequantizeweights"), "pad"
 COPIES = ("concat", "tensormove", "slice", "split", "pack", "unpack", "copy", "viewcopy", "asstrided", "pad")
 PRODUCTS = ("matmul", "batchmatmul", "gemm", "conv2d", "conv3d", "groupedmatmul", "linear")
-ATTENTION = ("flashattention", "promptflash", "increflash")
+ATTENTION = (
+    *("flashattention", "promptflash", "increflash", "pagedattention", "fusedinferattention"),
+    *(
+        "unpadflashattention",
+        "unpadpagedattention",
+        "multilatentattention",
+        "ringmla",
+        "sparseflashattention",
+    ),
+)
 INDEXING = ("nonzero", "index", "indexput", "argmin", "argmax", "scatter", "gather", "maskedselect", "unique",
             "where", "topk", "sort")  # fmt: skip
 ELEMENTWISE = frozenset({
@@ -31,6 +40,7 @@ ELEMENTWISE = frozenset({
 })  # fmt: skip
 STREAMING = (
     *(*CASTS, *COPIES, *REARRANGING, "add", "mul", "sub", "div", "zeros", "ones", "fill", "memset"),
+    *("batchnorm", "nllloss", "rotary", "embedding", "maxpool", "dropout"),
     *("rmsnorm", "layernorm", "softmax", "logsoftmax", "swiglu", "gelu", "silu", "swish", "sigmoid", "relu"),
     *("elementwise", "apply", "foreach", "multitensor", "adam", "reduce", "lpnorm", "bias", "dropoutdomask"),
 )

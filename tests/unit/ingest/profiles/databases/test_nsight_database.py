@@ -108,9 +108,25 @@ def test_kernels_have_the_names_blocks_and_clock_that_other_traces_have(tmp_path
     assert kernels.numbers["blocks"][0] == 8
     assert kernels.start_ns[0] == BASE + 90_000
     assert kernels.duration_us.tolist() == [40.0, 40.0, 40.0, 40.0, 10.0]
+    assert kernels.numbers["queued_us"][:2].tolist() == [85.0, 101.0]
+    assert kernels.numbers["call_us"][:2].tolist() == [4.0, 2.0]
     assert kernels.is_communication.tolist() == [False, True, False, True, False]
     [copy] = [kernels.text("name", row) for row in range(5) if kernels.is_copy[row]]
     assert copy == "Memcpy HtoD (Pageable -> Device)"
+
+
+def test_calls_of_one_process_are_kept_one_by_one(tmp_path: Path) -> None:
+    path = export(tmp_path / "report1.sqlite")
+    assert [rank.details.spans for rank in read_profile(path).ranks] == [None, None]  # whose device waits?
+    with sqlite3.connect(path) as data:
+        data.execute("DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE globalPid >> 24 = ?", PROCESSES[1:])
+        data.execute("DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE globalPid >> 24 = ?", PROCESSES[1:])
+    rank = next(rank for rank in read_profile(path).ranks if rank.kernels is not None)
+    assert rank.details.spans is not None
+    start, end = rank.details.spans.of(lambda _, name: name == "cudaStreamSynchronize")
+    assert (start - BASE).tolist() == [20_000, 120_000]
+    assert (end - start).tolist() == [30_000, 30_000]
+    assert len(rank.details.spans.of(lambda level, _: level == "step")[0]) == 2
 
 
 def test_a_kernel_belongs_to_the_step_that_launched_it(tmp_path: Path) -> None:

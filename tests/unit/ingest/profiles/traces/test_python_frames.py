@@ -71,6 +71,19 @@ def test_gaps_outside_of_steps_do_not_count(tmp_path: Path) -> None:
     }
 
 
+def test_what_pythons_library_takes_is_its_callers(tmp_path: Path) -> None:
+    rank = read(
+        tmp_path,
+        kernel(0, 100), kernel(1100, 100),
+        frame(1, None, "mine/metrics.py(3): score", 110, 900),
+        frame(2, 1, "json/encoder.py(200): encode", 200, 500),
+        frame(3, 2, "<built-in method encode of Encoder object at 0x7f0a>", 200, 400),
+        frame(4, 1, "<built-in method wait of Condition object at 0x7f0b>", 800, 100),
+    )  # fmt: skip
+    functions = {item.name: item.us for item in rank.details.idle_functions}
+    assert functions == {"mine/metrics.py: score": 800, "wait of Condition (built in)": 100}
+
+
 @pytest.mark.parametrize("links", [{}, {"Python id": "7"}, {"Python id": -1}, {"Python id": 1 << 80}])
 def test_frames_without_a_number_tell_what_they_are_alone(tmp_path: Path, links: Event) -> None:
     event = frame(1, None, "<built-in function collect>", 100, 900) | {"args": links, "tid": ["x"]}

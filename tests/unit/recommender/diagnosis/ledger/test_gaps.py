@@ -60,6 +60,7 @@ def gaps_of(lengths: dict[int, float], steps: int) -> Gaps:
         length_us=np.array([lengths[int(step)] for step in at]),
         step=at,
         place=np.zeros(len(at), np.int64),
+        queued_us=np.zeros(len(at)),
     )
 
 
@@ -128,6 +129,7 @@ def test_stops_of_pythons_switch_interval_that_lie_anyhow_are_of_its_lock(
         length_us=each_us + random.uniform(0, 80, 20),
         step=np.arange(20) // 5 if apart == "anyhow" else np.arange(20),
         place=np.zeros(20, np.int64),
+        queued_us=np.zeros(20),
     )
     found = times_of_gaps(gaps, Rank(rank=0, folder="", layout="test"), 20)
     assert (SWITCHES in found) is is_switch
