@@ -84,7 +84,7 @@ tune: $(VENV)/.tune
 	    --load concurrency=4 --input-len 48 --output-len 4 --requests 24 --probe-time 0.3s --budget '36 evaluations' \
 	    --write tuned.sh --report page.html
 
-# One worker a core: threads of the algebra beside them take a third longer.
+# A worker a core, and one more (tests/conftest.py): threads of the algebra beside them take a third longer.
 test test-long mutants: export OMP_NUM_THREADS := 1
 # Each worker and each command line that a test starts would compile the product again.
 test test-long: export PYTHONDONTWRITEBYTECODE :=

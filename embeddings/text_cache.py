@@ -141,10 +141,6 @@ class CachedTextEncoder:
         """True if a new text can be encoded."""
         return self.encoder.available
 
-    def cached(self, texts: Sequence[str]) -> bool:
-        """Return whether every text can be encoded without the model."""
-        return not self._missing(texts)
-
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return vectors of texts, shape (n, dimension); the model encodes only those not cached.
 

@@ -35,9 +35,13 @@ settings.register_profile(
 settings.load_profile("busy machine")  # a test that waits for the processor has found no fault
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Workers for ``-n auto``: one more than there are cores, since servers and commands are waited for."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_finish() -> None:
-    """Garbage is collected again, but for the tests themselves, which no collection looks through any more."""
-    gc.collect()
+    """Garbage is collected again, but for the tests themselves, which no collection looks through."""
     gc.freeze()
     gc.enable()
 

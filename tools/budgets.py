@@ -5,7 +5,8 @@ each mark to what is there now and a hundredth more, and never raises one. ``--a
 marks a row that is new in ``features.yaml``; the text names the deletion that makes room for it. A row keeps
 the last of its texts, what stands behind the last semicolon; git log has those before. A mark is raised by
 hand alone, and only where another goes down by as much in the same change. Lines saved by packing show
-themselves, since lines of code stand beside all lines.
+themselves, since lines of code stand beside all lines. It fails too where a class name stands twice, imports
+go round or a folder holds too many modules.
 """
 
 import argparse
@@ -21,7 +22,14 @@ from typing import TypeAlias
 
 import yaml
 
-from tools.house import names_of_settings
+from tools.house import (
+    MOST_MODULES,
+    SCRIPTS,
+    import_cycles,
+    modules_by_folder,
+    names_of_settings,
+    shared_names,
+)
 from tools.source_tree import PACKAGES, ROOT, SourceModule
 
 Row: TypeAlias = dict[str, int]
@@ -36,6 +44,10 @@ MARGIN = 0.01
 FEATURES = Path(__file__).with_name("features.yaml")
 MARKS = Path(__file__).with_name("marks.yaml")
 _HEADER = "# Made by `python -m tools.budgets --lower`; a new row by --add. See tools/budgets.py.\n"
+
+
+_source = cache(SourceModule)
+"""A module, parsed once."""
 
 
 @cache
@@ -101,7 +113,7 @@ def count(paths: Iterable[str], folders: Mapping[str, str], *, root: Path = ROOT
         if path.endswith(".py"):
             if feature is None:
                 raise SystemExit(f"{path}: no feature has it; name its folder in tools/features.yaml")
-            item = SourceModule(Path(path), root)
+            item = _source(Path(path), root)
             table[feature]["lines"] += len(item.text.splitlines())
             table[feature]["code"] += item.code_lines
             if item.path.parts[0] in PACKAGES:
@@ -146,6 +158,22 @@ def grown(figures: Mapping[str, Row], marks: Mapping[str, Row]) -> list[str]:
     ]
 
 
+def disorder(paths: Iterable[str]) -> list[str]:
+    """One line for each class name that stands twice, circle of imports, and folder of too many modules."""
+    own = [path for path in paths if path.endswith(".py") and path.split("/")[0] in (*PACKAGES, *SCRIPTS)]
+    sources = [_source(Path(path), ROOT) for path in own]
+    product = [item for item in sources if item.path.parts[0] in PACKAGES]
+    return [
+        *(f"class {name} in {', '.join(homes)}" for name, homes in shared_names(product).items()),
+        *(f"imports go round: {', '.join(circle)}" for circle in import_cycles(product)),
+        *(
+            f"{folder}: {number} modules, at most {MOST_MODULES}"
+            for folder, number in modules_by_folder(sources).items()
+            if number > MOST_MODULES
+        ),
+    ]
+
+
 def drawn(figures: Mapping[str, Row], marks: Mapping[str, Row]) -> str:
     """The table: each figure, and its mark behind a slash."""
     lines = [f"{'feature':12}" + "".join(f"{column:>16}" for column in COLUMNS)]
@@ -184,7 +212,7 @@ def _keep(marks: Mapping[str, Row], paid: Mapping[str, str]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a figure is past its mark."""
+    """Print the table; 1 where a figure is past its mark, or modules are in disorder."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -207,7 +235,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     past = grown(figures, marks)
     for line in past:
         print(f"past its mark: {line}", file=sys.stderr)
-    return 1 if past else 0
+    faults = disorder(_listed(ROOT))
+    for line in faults:
+        print(line, file=sys.stderr)
+    return 1 if past or faults else 0
 
 
 if __name__ == "__main__":

@@ -166,7 +166,7 @@ def run(
 
 def _is_question(words: list[str]) -> bool:
     verb = words[4:] if words[2:3] == ["--lang"] else words[2:]
-    return bool(QUESTIONS & {*verb[:1], " ".join(verb[:2])}) and "--help" not in words
+    return "--help" in words or bool(QUESTIONS & {*verb[:1], " ".join(verb[:2])})
 
 
 def _run_here(line: CommandLine, words: list[str], environment: Mapping[str, str], folder: Path) -> Ran:

@@ -4,7 +4,8 @@ import ast
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,18 +60,17 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
 HELPS = list(commands(typer.main.get_command(app)))
 
 
-@pytest.mark.parametrize("path", HELPS, ids=" ".join)
-def test_no_help_has_english(run: Any, path: tuple[str, ...]) -> None:
+def test_no_help_has_english(run: Any) -> None:
     names = {name for each in HELPS for name in each}
-    shown = run("--lang", "zh", *path, "--help").out
-    lines = [line for line in shown.splitlines() if not line.startswith(("  示例", "用法"))]
-    lines = [re.sub(r"^  [\w.]+(?=  )", "", line) for line in lines]
-    assert [word for word in english("\n".join(lines)) if word not in names] == []
+    for path in HELPS:
+        shown = run("--lang", "zh", *path, "--help").out
+        lines = [line for line in shown.splitlines() if not line.startswith(("  示例", "用法"))]
+        lines = [re.sub(r"^  [\w.]+(?=  )", "", line) for line in lines]
+        assert [word for word in english("\n".join(lines)) if word not in names] == [], path
 
 
 SCREENS = (
     "size --model qwen3-32b --phase serving --hardware 910B3 --shape input_len=1024,output_len=256 --rate 20/s",
-    "size --model qwen3-32b --phase serving --hardware 910B3 --pareto -k 3",
     "check serve_qwen3.sh --hardware 910B3",
     "ab record before.log after.log --pattern 'step_time:ms=step took (\\S+) ms'",
     "kb stats",
@@ -78,57 +78,28 @@ SCREENS = (
     "green plan --region DE --duration 8h --by +24h",
     "kb list settings",
     "kb list recipes --model qwen3-32b",
-    "kb list nosuch",
     "kb query effects",
     "kb diff vllm=0.18 vllm=0.19",
-    "workspace restore nothing.zip",
-    "workspace merge none",
     "explain nothing",
-    "ab show nothing",
-    "ab run x",
     "search report none.journal",
-    "sensitivity error.log",
-    "report none.json",
-    "tune before.log",
     "tune serve_qwen3.sh --hardware 910B3 --dry-run",
-    "tune pretrain_llama2.sh --hardware 910B3 --dry-run",
-    "ingest none.jsonl",
     "estimate --model deepseek-v3 --phase serving --hardware 910B3 --count 8",
-    "recommend --op conv2d --shape N=1 --hardware 910B3",
-    "recommend --op softmax --shape M=4096,N=4096 --hardware 910B3 -v",
     "recommend --op attention --shape B=1,H=32,S=4096,D=128 --hardware a100-pcie-40gb -v",
     "recommend --from-command serve_qwen3.sh --hardware 910B3 -v",
     "recommend --from-command pretrain_llama2.sh --smi npu-smi.txt -v",
-    "recommend --config-json config.json --phase serving --hardware 910B3",
-    "recommend --model resnet-50 --phase inference --hardware 310P3 -v",
-    "recommend --model qwen3-32b --phase serving --hardware h100-sxm --count 4 -v",
     "recommend --model qwen2.5-vl-7b --phase serving --hardware 910B3 --count 2 -v",
     "recommend --model dlrm --phase training --hardware 910B3 --count 8",
-    "recommend --model llama-3.1-8b --phase training --hardware 910B2 --count 8 --software megatron-lm -v",
     "search space --hardware 910B3",
-    "search status none.journal",
-    "size --model qwen3-32b --phase serving --hardware 910B3",
     "recommend -k 99",
-    "recommend --modl x",
     "nosuch",
-    "evolve --dry-run",
-    "green forecast --region DE",
-    "recommend --model llama-2-7b --phase training --hardware 910B3 --count 8 -v",
     "examples serve_qwen3.sh",
     "predict --model qwen3-32b --phase serving --hardware 910B3 --count 8 --software vllm-ascend",
-    "recommend --model llama-3.1-70b --phase training --hardware 910B3 --count 1",
     "recommend --model qwen3-32b --phase training --hardware 910B3 --count 8 --software vllm",
     "recommend --op matmul --shape M=0,N=4,K=4 --hardware 910B3",
-    "estimate --from-command serve_qwen3.sh --hardware 910B3 --operators",
-    "ab record nothing.csv --metric step_time:ms",
     "check nothing.sh",
-    "predict bert-large-8x910.yaml",
-    "recommend --op gemm --shape M=4096,N=4096,K=4096 --hardware 910B3 -v",
     "recommend --model qwen3-8b --phase training --hardware 910B3 --count 8 --software llamafactory",
-    "recommend --model llama-3.1-8b --phase training --hardware rtx-4090 --count 1 --trait lora=true",
     "size --model qwen3-32b --phase serving --hardware 910B3 --rate 5/s --price 10",
     "diagnose error.log",
-    "why",
 )
 MORE_SCREENS = (
     "predict --model qwen3-32b --phase serving --hardware 910B3 --count 4",
@@ -213,13 +184,22 @@ def texts_of(node: ast.AST) -> Iterator[tuple[str, ...]]:
             yield from texts_of(second)
 
 
-def texts_of_errors(tree: ast.AST) -> Iterator[tuple[str, ...]]:
+def calls(text: str, names: Iterable[str]) -> Iterator[ast.Call]:
+    """Calls of some names in a source: each is parsed alone, which takes a tenth of parsing all."""
+    for start in re.finditer(rf"\b(?:{'|'.join(names)})\(", text):
+        for end in re.finditer(r"\)", text[start.start() :]):
+            with suppress(SyntaxError):
+                found = ast.parse(text[start.start() : start.start() + end.end()], mode="eval").body
+                assert isinstance(found, ast.Call)
+                yield found
+                break
+
+
+def texts_of_errors(text: str) -> Iterator[tuple[str, ...]]:
     """Texts of errors and their hints."""
-    names = {name for name in vars(errors) if name.endswith("Error")}
-    for call in ast.walk(tree):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names:
-            for told in (*call.args[:1], *(item.value for item in call.keywords if item.arg == "hint")):
-                yield from texts_of(told)
+    for call in calls(text, [name for name in vars(errors) if name.endswith("Error")]):
+        for told in (*call.args[:1], *(item.value for item in call.keywords if item.arg == "hint")):
+            yield from texts_of(told)
 
 
 def all_texts(module: SourceModule) -> Iterator[tuple[str, ...]]:
@@ -247,8 +227,7 @@ def chinese() -> Iterator[None]:
 
 @pytest.mark.usefixtures("chinese")
 def test_no_error_has_english() -> None:
-    raising = [module for module in modules() if "Error(" in module.text]
-    texts = {text for module in raising for text in texts_of_errors(module.tree)}
+    texts = {text for module in modules() for text in texts_of_errors(module.text)}
     assert len(texts) > 1000
     assert sorted(one[0] for one in texts if all(english(in_chinese(each)) for each in one)) == []
 

@@ -146,7 +146,7 @@ workspace restore own.backup
 doctor
 """.strip().splitlines()
 """All commands that need no network by their nature, in an order in which each finds what it reads."""
-QUICK = ("recommend --model", "ingest", "search run", "diagnose", "report")
+QUICK = ("recommend --model", "ingest", "search run")
 LOOPBACK = ("tune tiny.sh", "serve")
 """Commands that talk to a server on this machine."""
 ELSEWHERE = {"serve", "kb pull"}

@@ -14,15 +14,10 @@ PRINTING = [
     ("recommend", *MODEL, "-v"),
     ("size", *MODEL[:-2], "--rate", "20/s", "--limit", "tpot<=50ms"),
     ("support",),
-    ("similar", *MODEL),
     ("estimate", *MODEL, "--compare", "tp=4", "tp=2,dp=2"),
     ("kb", "stats"),
-    ("kb", "effects"),
-    ("kb", "list", "recipes"),
     ("kb", "list", "settings", "--software", "vllm-ascend=0.18.0"),
-    ("kb", "query"),
     ("kb", "query", "hardware-facts", "--with", "hardware=ascend-910b3"),
-    ("ab", "show"),
 ]
 
 
@@ -47,7 +42,7 @@ def test_a_pipe_gets_80_columns(run: Any, command: tuple[str, ...]) -> None:
     assert too_long(ran.out, 80) == []
 
 
-@pytest.mark.parametrize("command", PRINTING[:8], ids=" ".join)
+@pytest.mark.parametrize("command", PRINTING[2:6], ids=" ".join)
 def test_sentences_are_short_and_plain(run: Any, command: tuple[str, ...]) -> None:
     ran = run(*command, environment={"COLUMNS": "900"})
     said = [line for line in (ran.out + ran.err).splitlines() if not line.startswith("  ") or "  # " in line]

@@ -81,6 +81,7 @@ def test_texts_alike_are_near(encoder: TextEncoder) -> None:
     assert vectors[0] @ vectors[2] > vectors[0] @ vectors[1]
 
 
+@pytest.mark.long
 def test_onnx_agrees_with_torch(models: Path) -> None:
     pytest.importorskip("sentence_transformers")
     from embeddings.onnx_export import default_weights, load
@@ -169,6 +170,7 @@ def test_a_missing_model_says_how_to_get_it(tmp_path: Path) -> None:
         _ = OnnxTextEncoder(tmp_path, "some/other-model").hash
 
 
+@pytest.mark.long
 def test_a_model_that_does_not_exist_is_bad_input(models: Path, tmp_path: Path) -> None:
     from embeddings.onnx_export import export
 

@@ -59,6 +59,7 @@ def test_each_write_may_fail(place: Path) -> None:
     assert figures.refused > 30, "most of them cannot be done without the disk"
 
 
+@pytest.mark.long
 def test_a_torn_workspace_is_counted(place: Path) -> None:
     """The harness can fail: where the learned files of a step are gone after it, each look counts."""
     path = place / "work"

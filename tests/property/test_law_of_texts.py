@@ -63,9 +63,9 @@ TEXTS = {
 
 CHECK, RECOMMEND = ("check",), ("recommend", "--from-command")
 QUICK = {
-    "variables.sh": CHECK, "flags.sh": RECOMMEND, "launches.sh": CHECK, "here.sh": RECOMMEND, "calls.py": RECOMMEND,
+    "variables.sh": CHECK, "here.sh": RECOMMEND,
 }  # fmt: skip
-"""One of each way in which a text was too dear, with one of the commands that read it."""
+"""Ways in which a text was too dear, with one of the commands that read it."""
 
 
 @pytest.fixture(scope="module")

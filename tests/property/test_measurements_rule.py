@@ -30,7 +30,7 @@ TUNED: dict[str, dict[str, object]] = {
 """Settings of a run beside its layout; each sets its own, and nothing of the others."""
 CALLED = {"vllm-ascend": ("vllm-ascend", "vllm")}
 """Programs that results name: vLLM's own benchmark speaks to the plugin as to vLLM."""
-IN_THE_SUITE, IN_ALL = 8, 500
+IN_THE_SUITE, IN_ALL = 4, 500
 TOGETHER = 50
 """Sets that one workspace holds: each set must be found among the others."""
 

@@ -22,7 +22,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(steps=STEPS, seed=st.integers(0, 2**16), k=st.integers(1, 20), hidden=st.integers(0, 3))
 def test_faiss_agrees_with_brute_force(steps: list[tuple[str, int]], seed: int, k: int, hidden: int) -> None:
     rng = np.random.default_rng(seed)

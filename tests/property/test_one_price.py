@@ -27,7 +27,6 @@ from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, 
 
 CHAT = {"input_len": 1024, "output_len": 1024}
 MEASURED: list[dict[str, Any]] = [
-    {"model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 8, "precision": "fp8", "shape": CHAT},
     {"model": MODEL, "phase": "serving", "hardware": "h200", "count": 8, "shape": CHAT, "limits": ["tpot<=20ms"]},
     {"model": MODEL, "phase": "serving", "hardware": DEVICE, "count": 4, "software": {"vllm": ""}},
 ]  # fmt: skip
@@ -112,7 +111,6 @@ def test_without_runs_too(shipped: Workspace, model: str, phase: str) -> None:
     "raw",
     [
         {"model": "qwen3-32b", "hardware": "ascend-910b3", "count": 8},
-        {"model": "llama-3-1-8b", "hardware": "h100-sxm", "count": 8, "precision": "fp8"},
         pytest.param(
             {"model": "qwen3-30b-a3b", "hardware": "ascend-910c", "count": 16, "traits": {"concurrency": 64}},
             marks=pytest.mark.long,

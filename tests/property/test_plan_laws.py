@@ -23,7 +23,6 @@ from recommender.workspace.workspace import Workspace
 CHAT = {"input_len": 2048, "output_len": 512}
 QUESTIONS: list[dict[str, Any]] = [
     {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2, "shape": CHAT},
-    {"model": "qwen3-32b", "phase": "serving", "hardware": "atlas-800i-a3", "count": 8, "precision": "bf16"},
     {"model": "deepseek-v3", "phase": "serving", "hardware": "atlas-800i-a3", "count": 32, "shape": CHAT},
     {"model": "qwen3-8b", "phase": "training", "hardware": "910b3", "count": 8, "shape": {"seq_len": 4096}},
     {"model": "bert-large", "phase": "training", "hardware": "910b3", "count": 8},
@@ -128,8 +127,9 @@ def test_no_change_is_expected_to_lose(plan: Plan) -> None:
 @pytest.mark.parametrize(
     "most", ["tpot<=15ms", *(pytest.param(f"tpot<={ms}ms", marks=pytest.mark.long) for ms in (30, 50))]
 )
-@pytest.mark.parametrize("hardware", ["ascend-910c", "ascend-910b3", "h100-sxm"])
-@pytest.mark.parametrize("model", ["qwen3-32b", "qwen3-235b-a22b"])
+@pytest.mark.parametrize(
+    ("model", "hardware"), [("qwen3-32b", "h100-sxm"), ("qwen3-235b-a22b", "ascend-910c")]
+)
 def test_a_start_that_is_said_to_keep_the_limits_keeps_them_as_it_is_written(
     shipped: Workspace, model: str, hardware: str, most: str
 ) -> None:
@@ -208,7 +208,6 @@ def test_what_runs_now_is_in_the_start_and_is_not_advised(answer: Callable[[int]
     [
         {"model": "qwen3-30b-a3b"},
         {"phase": "training"},
-        {"hardware": "910b4"},
         {"software": {"sglang": "0.5.9"}},
         {"count": 16},
     ],
@@ -222,7 +221,7 @@ def test_another_model_phase_device_or_framework_has_another_start(
     assert (theirs.settings, theirs.expected) != (mine.settings, mine.expected)
 
 
-@settings(deadline=None, max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(order=st.permutations(list(QUESTIONS[-1])), current=st.permutations(list(QUESTIONS[-1]["current"])))
 def test_the_order_of_what_is_asked_changes_nothing(
     shipped: Workspace, answer: Callable[[int], Answer], order: list[str], current: list[str]

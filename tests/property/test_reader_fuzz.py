@@ -128,7 +128,7 @@ def check(known: Format, path: Path) -> None:
 
 @pytest.mark.parametrize("known", FORMATS, ids=OF_FORMAT)
 @given(damages=st.lists(damage(), min_size=1, max_size=4))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_file_gives_faults_and_never_a_traceback(
     known: Format, damages: list[Callable[[bytes], bytes]]
 ) -> None:
@@ -141,7 +141,7 @@ def test_a_damaged_file_gives_faults_and_never_a_traceback(
 
 @pytest.mark.parametrize("tool", OUTPUTS)
 @given(damages=st.lists(damage(), min_size=1, max_size=4))
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_result_gives_faults_and_never_a_traceback(
     tool: str, damages: list[Callable[[bytes], bytes]]
 ) -> None:
@@ -156,7 +156,7 @@ def test_a_damaged_result_gives_faults_and_never_a_traceback(
 
 @pytest.mark.parametrize("known", [known for known in FORMATS if known.name in BESIDE], ids=OF_FORMAT)
 @given(damages=st.lists(damage(), min_size=1, max_size=4))
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_damaged_file_beside_gives_faults_and_never_a_traceback(
     known: Format, damages: list[Callable[[bytes], bytes]]
 ) -> None:
@@ -170,19 +170,20 @@ def test_a_damaged_file_beside_gives_faults_and_never_a_traceback(
         check(known, path)
 
 
-@pytest.mark.parametrize("known", FORMATS, ids=OF_FORMAT)
-def test_a_workspace_is_whole_after_damaged_files(known: Format, empty_path: Path, tmp_path: Path) -> None:
-    """Twelve files of each format, damaged by a fixed seed: what is taken in is whole, and twice is once."""
-    name, content = sample_of(known)
-    chance = random.Random(known.name)
-    for number in range(12):
-        spoiled = bytearray(content)
-        for _ in range(chance.randint(1, 3)):
-            at = chance.randrange(len(spoiled))
-            spoiled[at : at + chance.choice((0, 1, 8))] = chance.choice(FRAGMENTS)
-        folder = tmp_path / "files" / str(number)
-        folder.mkdir(parents=True)
-        lay_out(known, folder, name, bytes(spoiled))
+@pytest.mark.parametrize("turn", range(4))
+def test_a_workspace_is_whole_after_damaged_files(turn: int, empty_path: Path, tmp_path: Path) -> None:
+    """Six files of each format, damaged by a fixed seed: what is taken in is whole, and twice is once."""
+    for known in FORMATS[turn::4]:
+        name, content = sample_of(known)
+        chance = random.Random(known.name)
+        for number in range(6):
+            spoiled = bytearray(content)
+            for _ in range(chance.randint(1, 3)):
+                at = chance.randrange(len(spoiled))
+                spoiled[at : at + chance.choice((0, 1, 8))] = chance.choice(FRAGMENTS)
+            folder = tmp_path / "files" / known.name / str(number)
+            folder.mkdir(parents=True)
+            lay_out(known, folder, name, bytes(spoiled))
     options = Options(hardware="A100", source=ADDRESS)
     with Workspace.open(empty_path, cache=tmp_path / "cache") as workspace:
         first = workspace.ingest(tmp_path / "files", options=options)
@@ -249,13 +250,13 @@ class Poison:
 
 
 @pytest.mark.parametrize("known", FORMATS, ids=OF_FORMAT)
-@pytest.mark.parametrize("protocol", [0, 2, pickle.HIGHEST_PROTOCOL])
-def test_a_pickle_is_never_loaded(known: Format, protocol: int, tmp_path: Path) -> None:
+def test_a_pickle_is_never_loaded(known: Format, tmp_path: Path) -> None:
     name, _ = sample_of(known)
     path, mark = tmp_path / name, tmp_path / "loaded"
-    path.write_bytes(pickle.dumps(Poison(mark), protocol=protocol))
-    check(known, path)
-    assert not mark.exists()
+    for protocol in (0, pickle.HIGHEST_PROTOCOL):
+        path.write_bytes(pickle.dumps(Poison(mark), protocol=protocol))
+        check(known, path)
+        assert not mark.exists()
 
 
 def test_a_loop_of_links_is_walked_once(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_points_survive_the_unit_cube(space: SearchSpace, seed: int) -> None:
 
 
 @given(space=spaces(), seed=st.integers(0, 99), batch=st.integers(1, 3))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_nothing_is_proposed_twice_or_forbidden_and_replay_goes_on(
     space: SearchSpace, seed: int, batch: int
 ) -> None:

@@ -6,22 +6,7 @@ import re
 from pathlib import Path
 
 from tools import house
-from tools.source_tree import ROOT, SourceModule, modules
-
-SOURCES = modules()
-
-
-def test_no_public_class_name_stands_twice() -> None:
-    assert house.shared_names(SOURCES) == {}
-
-
-def test_no_folder_holds_more_than_twenty_modules() -> None:
-    folders = house.modules_by_folder([*SOURCES, *modules(*house.SCRIPTS)])
-    assert {name: count for name, count in folders.items() if count > house.MOST_MODULES} == {}
-
-
-def test_no_import_goes_round() -> None:
-    assert house.import_cycles(SOURCES) == []
+from tools.source_tree import ROOT, SourceModule
 
 
 def test_every_command_that_make_help_names_is_one() -> None:

@@ -57,7 +57,6 @@ def read_collectives(data: Database) -> list[tuple[int | None, Collective]]:
                         elapse_ms=elapse,
                         transit_ms=_zero(cells.get("transit_time")),
                         wait_ms=_zero(cells.get("wait_time")),
-                        idle_ms=_zero(cells.get("idle_time")),
                         start_us=_zero(cells.get("start_timestamp")) or None,
                         transfers=tuple(moved.get(key, {}).values()),
                         place=FactPlace(f"{data.file}#{table}", (row,)),

@@ -124,12 +124,10 @@ class DataStage:
     Attributes:
         number: Its id in the pipeline.
         name: Of the operation.
-        workers: Threads or processes that do it.
     """
 
     number: int
     name: str
-    workers: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

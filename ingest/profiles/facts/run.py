@@ -91,7 +91,6 @@ class Collective:
         elapse_ms: From begin to end.
         transit_ms: Moving data.
         wait_ms: Waiting for another rank, synchronisation included.
-        idle_ms: Neither moving nor waiting: the operator itself was not being served.
         start_us: When it began; None if not collected.
         transfers: By kind of link.
         place: File and rows that state it.
@@ -105,7 +104,6 @@ class Collective:
     elapse_ms: float
     transit_ms: float
     wait_ms: float
-    idle_ms: float
     start_us: float | None
     transfers: tuple[Transfer, ...]
     place: FactPlace

@@ -118,7 +118,6 @@ def _collective(
         elapse_ms=elapse,
         transit_ms=_zero(times.get("Transit Time(ms)")),
         wait_ms=_zero(times.get("Wait Time(ms)")),
-        idle_ms=_zero(times.get("Idle Time(ms)")),
         start_us=None if math.isnan(start) else start,
         transfers=tuple(_transfers(info.get("Communication Bandwidth Info"))),
         place=place,

@@ -15,7 +15,6 @@ from ingest.profiles.cells import (
     nanoseconds,
     number,
     optional_number,
-    optional_size,
     read_lines,
     read_table,
 )
@@ -70,17 +69,7 @@ def pipeline(
         on_fault(f"{file}: names no operations of a data pipeline, or is cut")
         return None
 
-    def column(key: str) -> list[float | None]:
-        cells = [optional_size(cell) for cell in summary.get(key, [])]
-        return [*cells, *[None] * len(names)][: len(names)]
-
-    workers = column("num_workers")
-    stages = tuple(
-        DataStage(
-            number=numbers[at], name=name, workers=None if workers[at] is None else round(workers[at] or 0),
-        )
-        for at, name in enumerate(names)
-    )  # fmt: skip
+    stages = tuple(DataStage(number=number, name=name) for number, name in zip(numbers, names, strict=True))
     warnings = [str(item) for item in summary.get("bottleneck_warning", []) if item]
     return DataPipeline(
         stages=stages,
@@ -96,13 +85,7 @@ def read_raw(path: Path, file: str, on_fault: Callable[[str], None]) -> DataPipe
         identity = optional_number(row.get("op_id"))
         if identity is None:
             continue
-        workers = optional_size(row.get("num_workers"))
-        stages.append(
-            DataStage(
-                number=round(identity), name=row.get("op_type", ""),
-                workers=None if workers is None else round(workers),
-            )
-        )  # fmt: skip
+        stages.append(DataStage(number=round(identity), name=row.get("op_type", "")))
     if not stages:
         return None
     return DataPipeline(stages=tuple(stages), warning="",

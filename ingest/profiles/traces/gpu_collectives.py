@@ -110,7 +110,6 @@ def _collective(call: GroupCall, transit_us: float) -> Collective:
         elapse_ms=call.lasted_us / 1e3,
         transit_ms=transit_ms,
         wait_ms=wait_ms,
-        idle_ms=0.0,
         start_us=call.start_ns / 1e3,
         transfers=moved,
         place=call.place,

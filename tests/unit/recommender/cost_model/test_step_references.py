@@ -6,6 +6,7 @@ is meant, ``python tests/unit/recommender/cost_model/test_step_references.py`` w
 """
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +25,26 @@ HELD: dict[str, Any] = json.loads(PLACE.read_text(encoding="utf-8"))
 DIGITS = 7
 
 
+@cache
+def _machine(place: str, count: int) -> Any:
+    held = HELD["machines"][place]
+    return machine(place, held["device"], count=count, server=held["name"], server_facts=held["server"])
+
+
+@cache
+def _priors() -> Operators:
+    return Operators({}, Device("reference", HELD["machines"]["npu"]["device"]))
+
+
 def step_figures(case: dict[str, Any]) -> dict[str, float]:
     """All figures of a step by name."""
-    model, place = HELD["models"][case["model"]], HELD["machines"][case["machine"]]
-    priors = Operators({}, Device("reference", HELD["machines"]["npu"]["device"]))
+    model = HELD["models"][case["model"]]
     steps = estimate(
         model=model_of(case["model"], model["architecture"], model["facts"]),
-        machine=machine(
-            case["machine"],
-            place["device"],
-            count=case["count"],
-            server=place["name"],
-            server_facts=place["server"],
-        ),
+        machine=_machine(case["machine"], case["count"]),
         phase=case["phase"],
         settings=[case["settings"]],
-        operators=priors,
+        operators=_priors(),
     )
     found: dict[str, Any] = {
         "time_s": steps.time_s, "hidden_s": steps.hidden_s, "throughput": steps.throughput,

@@ -77,7 +77,7 @@ def make() -> Callable[..., Profile]:
             collectives.append(
                 Collective(
                     name="hcom_allReduce__1", group="", step="", is_p2p=False, elapse_ms=wait_ms + 0.1, transit_ms=0.1,
-                    wait_ms=wait_ms, idle_ms=0.0, start_us=None, transfers=(moved,),
+                    wait_ms=wait_ms, start_us=None, transfers=(moved,),
                     place=FactPlace("communication.json"),
                 )
             )  # fmt: skip

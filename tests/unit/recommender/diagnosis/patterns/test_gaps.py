@@ -285,7 +285,7 @@ def test_a_stage_that_ends_early_saves_no_checkpoint(thresholds: Any) -> None:
         early = [("Gemm", "GPU", "", 5.0, 300.0), ("AdamBackward", "GPU", "", 305.0, 290.0)]
         sent = Collective(
             name="send", group="pp", step="", is_p2p=is_p2p, elapse_ms=0.01, transit_ms=0.01, wait_ms=0.0,
-            idle_ms=0.0, start_us=None, transfers=(), place=FactPlace("communication.json"),
+            start_us=None, transfers=(), place=FactPlace("communication.json"),
         )  # fmt: skip
         runs = [planned(work, 1000.0, number=at) for at, work in enumerate((late, early))]
         return tuple(

@@ -71,7 +71,7 @@ def test_a_rank_with_more_tokens_is_slow_between_the_exchanges_alone(
                     calls.append(
                         Collective(
                             name="all_to_all", group="", step="", is_p2p=False, elapse_ms=lasted / 1e3,
-                            transit_ms=0.02, wait_ms=lasted / 1e3 - 0.02, idle_ms=0.0, start_us=at, transfers=(),
+                            transit_ms=0.02, wait_ms=lasted / 1e3 - 0.02, start_us=at, transfers=(),
                             place=FactPlace("trace.json", (row,)),
                         )
                     )  # fmt: skip

@@ -52,7 +52,7 @@ def moved(name: str, group: str, ms: float, *, is_p2p: bool = False, wait_ms: fl
     """An operator that moves data for so long, and waits."""
     return Collective(
         name=name, group=group, step="", is_p2p=is_p2p, elapse_ms=ms + wait_ms, transit_ms=ms, wait_ms=wait_ms,
-        idle_ms=0.0, start_us=None, transfers=(), place=FactPlace("communication.json"),
+        start_us=None, transfers=(), place=FactPlace("communication.json"),
     )  # fmt: skip
 
 
