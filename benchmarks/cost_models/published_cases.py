@@ -49,7 +49,9 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
     origin = str(case["source"].get("repo", ""))
     count *= DIES.get(origin, {}).get(case["hardware"]["name"], 1)
     model = known.model(row["model"])
-    where = _machine(DEVICES.get(origin, {}).get(case["hardware"]["name"], case["hardware"]), count, known)
+    where = device_named(
+        DEVICES.get(origin, {}).get(case["hardware"]["name"], case["hardware"]), count, known
+    )
     phase = "training" if task["kind"] == "training" else "serving"
     if phase == "training":
         settings = _training(task, config, model)
@@ -109,7 +111,7 @@ ENGINES = {"trt": "tensorrt-llm"}
 """Engines that cases name otherwise than people do."""
 
 
-def _machine(hardware: dict[str, Any], count: int, known: ShippedKnowledge) -> Machine:
+def device_named(hardware: dict[str, Any], count: int, known: ShippedKnowledge) -> Machine:
     """The devices that a case names, in the server that they usually sit in."""
     tree = known.hardware
     for name in (hardware.get("reported_name"), hardware["name"]):
@@ -198,6 +200,7 @@ def _of_scripts(config: dict[str, Any], where: Machine) -> dict[str, object]:
     engine = str(config.get("framework"))
     narrow = engine in {"trt", "vllm", "atom"} or (engine == "sglang" and where.device.id in {"b200", "b300"})
     told: dict[str, object] = {"precision_cache": "fp8"} if narrow else {}
+    told["length_spread"] = 0.11
     told |= {"async_scheduling": 1} if engine == "vllm" else {}
     return told | ({"engines": "balanced"} if engine == "trt" else {})
 

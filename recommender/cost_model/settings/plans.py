@@ -75,13 +75,15 @@ SERVING: Mapping[str, float | str] = MappingProxyType(
         "prefill_engines": 0, "prefill_tensor_parallel": 0, "index_parallel": 0,
         "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
         "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
-        "fused_dispatch": 0, "draft_graph": 0, "captured_rows": 0, "captured_requests": 0, "concurrency": 0,
-        "engines": "independent", "draft_method": "other", "mixed_steps": 0, "device_layers": 9999,
-        "host_bandwidth": 0, "length_spread": 0.0, "burst": 0, "cache_tokens": 0,
+        "fused_dispatch": 0, "draft_graph": 0, "prefill_graph": 1, "captured_rows": 0, "captured_requests": 0,
+        "concurrency": 0, "engines": "independent", "draft_method": "other", "mixed_steps": 0,
+        "device_layers": 9999, "host_bandwidth": 0, "length_spread": 0.0, "burst": 0, "cache_tokens": 0,
         "step_tokens": 0, "step_host_us": 0,
     }
 )  # fmt: skip
-"""Settings of a serving step and their defaults; ``graph`` .5 captures all but the attention, 1 all."""
+"""Settings of a serving step and their defaults; ``graph`` .5 captures all but the attention, 1 all.
+
+Without ``prefill_graph`` the host launches the kernels of a prefill one by one, as on Ascend always."""
 
 PHASES: Mapping[str, Mapping[str, float | str]] = MappingProxyType({"training": TRAINING, "serving": SERVING})
 """Phases and the settings they take, with their defaults."""

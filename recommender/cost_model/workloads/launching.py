@@ -33,11 +33,11 @@ def captured_share(s: Columns, rows: Floats, phase: str) -> Floats:
 def launched_us(device: Device, s: Columns, level: Floats, work: BlockWork, phase: str) -> Floats:
     """Host time of a block of which ``level`` is captured (:func:`captured_share`).
 
-    A prefill on Ascend is launched kernel by kernel; GPUs hide it.
+    A prefill on Ascend is launched kernel by kernel; on GPUs where nothing of it is captured or compiled.
     """
     eager = work.kernels * _kernel_us(device)
     if phase != "decode" and not device.ascend:
-        return np.where(s["graph"] > 0, PHYSICS["graph_share"], 1.0) * eager
+        return np.where((s["graph"] > 0) & (s["prefill_graph"] > 0), PHYSICS["graph_share"], 1.0) * eager
     return np.select(
         [level == 0, level < 1],
         [eager, np.minimum(PHYSICS["piece_us"], eager)],
@@ -73,7 +73,7 @@ def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -
 
 
 def shared_us(launched: Floats, s: Columns, device: Device, fresh: Floats, together: Floats) -> Floats:
-    """Host time of a prefill where all requests are of one length: those that started together end together.
+    """Host time of a prefill: where all requests are of one length, those that started together end together.
 
     Args:
         launched: Host time of one pass.
@@ -82,8 +82,8 @@ def shared_us(launched: Floats, s: Columns, device: Device, fresh: Floats, toget
         fresh: Tokens of a request that no prefix holds.
         together: Requests of the pass whose device time is priced.
     """
-    most = np.minimum(np.floor(room_of(s, device) / fresh), s["batch"])
-    return np.asarray(launched / np.maximum(most / together, 1))
+    most = np.where(s["length_spread"] > 0, together, np.floor(room_of(s, device) / fresh))
+    return np.asarray(launched / np.maximum(np.minimum(most, s["batch"]) / together, 1))
 
 
 def room_of(s: Columns, device: Device) -> Floats:

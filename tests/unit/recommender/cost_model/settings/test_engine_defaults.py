@@ -22,9 +22,21 @@ def test_newer_engines_schedule_ahead(engine: str, version: str, overlapped: int
     assert engine_defaults("serving", engine, version)["async_scheduling"] == overlapped
 
 
-@pytest.mark.parametrize(("version", "host_us"), [("0.5.4", 9000), ("0.6.3", 0), ("", 0)])
-def test_a_release_that_processes_outputs_first_takes_its_host_time(version: str, host_us: float) -> None:
-    assert engine_defaults("serving", "vllm", version)["step_host_us"] == host_us
+@pytest.mark.parametrize(
+    ("engine", "version", "setting", "value"),
+    [
+        ("vllm", "0.5.4", "step_host_us", 9000),
+        ("vllm", "0.6.3", "step_host_us", 0),
+        ("vllm", "", "step_host_us", 0),
+        ("sglang", "0.5.9", "prefill_graph", 0),
+        ("sglang", "0.5.10.post1", "prefill_graph", 1),
+        ("vllm", "", "prefill_graph", 1),
+    ],
+)
+def test_a_release_waits_for_its_host_as_long_as_it_did(
+    engine: str, version: str, setting: str, value: float
+) -> None:
+    assert engine_defaults("serving", engine, version)[setting] == value
 
 
 def test_training_has_no_scheduler() -> None:

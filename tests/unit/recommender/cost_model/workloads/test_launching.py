@@ -65,6 +65,18 @@ def test_requests_that_come_together_are_prefilled_and_launched_together() -> No
     assert short > 1.2 * long
 
 
+def test_a_prefill_that_no_gpu_has_captured_is_launched_for_each_prompt_of_its_own_length() -> None:
+    eager: dict[str, object] = {"batch": 16, "output_len": 256, "prefill_graph": 0}
+    found = serve(
+        {**eager, "input_len": 16}, {**eager, "input_len": 64}, {**eager, "length_spread": 1}, {**eager},
+        device="h100-sxm",
+    )  # fmt: skip
+    short, longer, _, _ = found.extra["prefill_s"]
+    assert short == longer == pytest.approx(48 * 22 * PHYSICS["gpu_host_us"] / 1e6, rel=0.1)
+    _, _, apart, together = found.extra["tpot_s"]
+    assert apart > together + 15 / 256 * short / 2
+
+
 def test_a_captured_draft_costs_its_device_time_alone() -> None:
     base: dict[str, object] = {"speculative_tokens": 2}
     draft: dict[str, object] = {**base, "draft_graph": 1}
