@@ -27,6 +27,8 @@ _GPUS = re.compile(r"_(\d+)gpus?_([a-z]+\d+)_(\w+?)(?:_config)?$")
 _BLACKWELL = {"brand": "NVIDIA", "generation": "blackwell"}
 _FORMATS = {"nvfp4": _BLACKWELL, "fp4": _BLACKWELL}
 """Chips of formats where a variant of vLLM's recipes states none, as the project's page has them."""
+_BROKEN = re.compile(r"\\[ \t]+$")
+"""A continuation that blanks after it break on the page, though it is meant."""
 _ROLE = re.compile(r"_(pretrain|sft|peft|lora)(?=_|$)")
 
 
@@ -38,7 +40,8 @@ def launches(of: Document) -> Iterator[Published]:
     for block in _BLOCK.finditer(of.text):
         if block[2] in _SHELLS:
             heading = next(iter(_HEADING.findall(of.text[: block.start()])[-1:]), "")
-            inner = "\n".join(line.removeprefix(block[1]) for line in block[3].splitlines())
+            lines = (line.removeprefix(block[1]) for line in block[3].splitlines())
+            inner = "\n".join(_BROKEN.sub(r"\\", line) for line in lines)
             line = of.text.count("\n", 0, block.start()) + 2
             yield Published(text=inner, line=line, title=heading, near=heading)
 

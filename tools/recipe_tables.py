@@ -55,10 +55,15 @@ _LEFT_OUT = re.compile("flux|neva|qwen25vl|vlm|nemotron[3h]|nemotron4-15b")
 
 
 def performance(of: Document) -> Iterator[Published]:
-    """Each row of NeMo's table of performance, but for sharded parameters and recomputed modules."""
+    """Each row of NeMo's table of performance that the program's own fields can say.
+
+    They cannot say adapters, sharded parameters, recomputed modules, or experts divided unlike the rest.
+    """
     for line, row in enumerate(csv.DictReader(of.text.splitlines()), 2):
         given = {name: int(float(value)) for name, value in row.items() if value and _NUMBER.fullmatch(value)}
         if given.get("use_mcore_fsdp") or given.get("activation_offload_layers") or row["recompute_modules"]:
+            continue
+        if row["task"] == "lora" or given.get("etp_size", given["tp_size"]) != given["tp_size"]:
             continue
         if _LEFT_OUT.match(f"{row['model']}-{row['size']}"):
             continue

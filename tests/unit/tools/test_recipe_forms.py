@@ -28,11 +28,13 @@ spec:
                   --data-parallel-size $((LWS_GROUP_SIZE * EACH)) --enable-expert-parallel
             env: [{name: EACH, value: "8"}]
 """
-TABLE = """task,model,size,system,dtype,num_gpus,seq_len,tp_size,vp_size,mbs,gbs,cuda_graphs,use_mcore_fsdp,recompute_layers,recompute_modules
-pre_train,llama31,405b,h100,fp8,1024.0,8192.0,8.0,8.0,1.0,512.0,0,0,2,
-lora,llama3,8b,h100,bf16,8,4096,1,1,1,32,1,0,0,
-pre_train,llama3,70b,gb200,fp8,64,8192,1,1,1,128,0,1,0,
-pre_train,flux,12b,h100,bf16,8,1,1,1,1,1,0,0,0,
+TABLE = """task,model,size,system,dtype,num_gpus,seq_len,tp_size,vp_size,mbs,gbs,etp_size,cuda_graphs,use_mcore_fsdp,recompute_layers,recompute_modules
+pre_train,llama31,405b,h100,fp8,1024.0,8192.0,8.0,8.0,1.0,512.0,,0,0,2,
+sft,llama3,8b,h100,bf16,8,4096,1,1,1,32,1.0,1,0,0,
+lora,llama3,8b,h100,bf16,8,4096,1,1,1,32,,1,0,0,
+pre_train,mixtral,8x22b,h100,bf16,8,4096,2,1,1,32,1,1,0,0,
+pre_train,llama3,70b,gb200,fp8,64,8192,1,1,1,128,,0,1,0,
+pre_train,flux,12b,h100,bf16,8,1,1,1,1,1,,0,0,0,
 """
 RUNS = """
 - {benchmark: serving, model: a/B c/D-MXFP4, tp: 8, inp: 1, out: 2, dtype: auto, env: {E: 1},
@@ -80,7 +82,14 @@ def test_a_server_of_no_split_serves_and_one_of_cpus_is_left_out() -> None:
     assert not published("kustomization", "resources: [pod.yaml]\nkind: Component", path, files={name: pod})
 
 
-def test_rows_of_a_table_of_performance_are_overrides() -> None:
+def test_a_continuation_that_blanks_break_on_a_page_goes_on() -> None:
+    page = "## Serve\n```bash\nvllm serve a/b --max-num-seqs 8 \\ \n  --block-size 16\n```\n"
+    (one,) = published("launches", page, "a/README.md")
+    (launch,) = read_launches(one.text, "")
+    assert set(launch.facts.question["current"]) == {"max_num_seqs", "block_size"}
+
+
+def test_rows_of_a_table_of_performance_that_its_fields_can_say_are_overrides() -> None:
     large, small = published("performance", TABLE, "a/h100.csv")
     assert large.said == {
         "model": "llama3.1-405b",
