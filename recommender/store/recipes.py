@@ -36,7 +36,8 @@ def recipes(
         names: Its names.
         tree: Its hardware tree.
         model: Any name of a model.
-        hardware: Any name of hardware; recipes for it, for what it is part of and for what is part of it.
+        hardware: Any name of hardware, or of a maker; recipes for it, for what it is part of and for what is
+            part of it.
         role: As in :class:`kg.nouns.recipe.Role`.
         framework: Such as ``"vllm-ascend"``.
         family: Family of recipes.
@@ -66,7 +67,7 @@ def recipes(
         found = [
             item
             for item in found
-            if item.hardware and (item.hardware in around or node in _around(tree, item.hardware))
+            if item.hardware and (item.hardware in around or node in tree.path(item.hardware))
         ]
     return sorted(found, key=lambda item: (item.family, item.id))
 

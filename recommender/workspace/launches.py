@@ -25,6 +25,7 @@ from recommender.audit.pricing import is_of_room, judged_by_memory, priced_findi
 from recommender.audit.room_findings import NO_ROOM, as_started, room_findings
 from recommender.measuring.masking import is_secret
 from recommender.ranking.plan_setting import Origin, PlanSetting
+from recommender.ranking.starts.screening import SIXTEEN_BIT
 from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
 
@@ -60,7 +61,7 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
         if item.place is SettingPlace.FLAG
         and plain_key(item.key).replace("-", "_") in NOT_TUNED - _NOT_KEPT
         and plain_key(item.key) not in held | gone
-        and (plain_key(item.key) != "dtype" or item.value == answer.problem.workload.precision)
+        and not (plain_key(item.key) == "dtype" and _is_told_otherwise(answer.problem))
     ]
     start = replace(start, settings=(*start.settings, *kept))
     found = {
@@ -74,6 +75,13 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
         if not (one.settings and {plain_key(item.key) for item in one.settings} <= found)
     ]
     return replace(answer, plan=replace(answer.plan, start=start, changes=tuple(changes)))
+
+
+def _is_told_otherwise(problem: Problem) -> bool:
+    """True if the question tells another number format of 16 or 32 bits in the place of the launch's."""
+    told = problem.situation.facts.get("precision")
+    wide = {*SIXTEEN_BIT, "fp32", "float32"}
+    return told is not None and told.origin is FactOrigin.TOLD and told.value in wide
 
 
 def _shown(setting: RunningSetting) -> Value:

@@ -25,7 +25,7 @@ from recommender.ranking.change import NotHere
 from recommender.ranking.starts.drafting import DRAFT_MODELS, DRAFTS, drafted_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kg.nouns.framework import Framework
     from kg.nouns.knowledge import Strategy
@@ -99,15 +99,20 @@ class Screen:
         return kept, [why for place, why in refused.items() if place not in seen] + alone
 
     def _by_what_runs(self, item: AgreedSetting) -> NotHere | None:
-        """Other weights are no setting of what runs: they are a change, with a checkpoint of its own.
+        """Other number formats are no setting of what runs: they are changes.
 
         A script states all that it sets; settings that are told alone leave the others open.
         """
-        current = {plain_key(name) for name in self.situation.current or {}}
-        runs = self.situation.problem.situation.has_script
-        if not runs or plain_key(item.key) != QUANTISATION or QUANTISATION in current:
+        program = self.situation.framework.id
+        now: Mapping[str, Value] = self.situation.current or {}
+        if not self.situation.problem.situation.has_script:
             return None
-        return NotHere(strategy=item.key, because="what runs now has other weights", fact="current")
+        if plain_key(item.key) == QUANTISATION and QUANTISATION not in {plain_key(name) for name in now}:
+            return NotHere(strategy=item.key, because="what runs now has other weights", fact="current")
+        said = statement({item.key: item.value}, program).facts.keys()
+        if "precision_cache" in said - statement(now, program).facts.keys():
+            return NotHere(strategy=item.key, because="what runs now has another cache", fact="current")
+        return None
 
     def _by_checkpoint(self, item: AgreedSetting) -> NotHere | None:
         """Weights of four bits are a checkpoint of their own, which another model may not have."""

@@ -46,13 +46,13 @@ def test_hardware_stands_for_what_it_is_part_of_and_what_is_part_of_it(
     shipped: Workspace, chosen: Chosen
 ) -> None:
     every, path = chosen(), shipped.knowledge.hardware.path
-    names = sorted({item.hardware for item in every if len(path(item.hardware)) > 1})  # no maker alone
+    names = sorted({item.hardware for item in every if path(item.hardware)})
     wide = max((node for name in names for node in path(name)[1:-1]), key=lambda node: len(path(node)))
-    for asked in (names[0], names[-1], wide):
+    for asked in (names[0], names[-1], wide, "nvidia"):
         found = {item.id for item in chosen(hardware=asked)}
         for item in every:
             related = item.hardware and (item.hardware in path(asked) or asked in path(item.hardware))
-            is_vendor = item.hardware and len(path(item.hardware)) == 1
+            is_vendor = item.hardware not in {"", asked} and len(path(item.hardware)) == 1
             assert (item.id in found) == bool(related and not is_vendor)
     with pytest.raises(UnknownEntityError):
         chosen(hardware="no such thing")

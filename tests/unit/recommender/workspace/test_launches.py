@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.launch_facts import LaunchFacts, merge_facts
 from ingest.questions.launches.running import running_settings
+from kg.nouns.situation import FactOrigin
 from recommender.audit.launch_findings import FEW_REQUESTS
 from recommender.audit.room_findings import NO_ROOM
 from recommender.workspace.workspace import Workspace
@@ -233,3 +235,27 @@ def test_what_is_written_has_no_truth_behind_a_switch(shipped: Workspace) -> Non
     assert {"--no-enable-chunked-prefill", "--enable-prefix-caching"} <= {*words}
     audit = shipped.check(" ".join(words).replace("\\ ", ""), {"hardware": "h100-sxm"})
     assert "value-not-taken" not in {item.rule for item in audit.findings}
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "formats"),
+    [
+        ("Qwen/Qwen2.5-72B-Instruct-AWQ --dtype half", {"hardware": "a100-sxm4-80gb"}, {"--dtype": "half"}),
+        (
+            "tencent/Hunyuan-A13B-Instruct --dtype bfloat16",
+            {"hardware": "instinct-mi325x", "precision": "fp16"},
+            {"--dtype": "float16"},
+        ),
+        ("tencent/Hunyuan-A13B-Instruct", {"hardware": "instinct-mi325x"}, {}),  # its recipes: an fp8 cache
+    ],
+)
+def test_number_formats_of_what_runs_stay_unless_others_are_told(
+    shipped: Workspace, words: str, asked: dict[str, str], formats: dict[str, str]
+) -> None:
+    text = f"vllm serve {words} --tensor-parallel-size 2"
+    told = LaunchFacts(question=asked, origin=FactOrigin.TOLD)
+    problem, notes = shipped.problem(merge_facts([read_launch(text, "serve.sh"), told]))
+    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    assert answer.plan is not None
+    written = {item.key: item.value for item in answer.plan.start.settings if "dtype" in item.key}
+    assert written == formats
