@@ -31,6 +31,7 @@ from recommender.diagnosis.patterns import (
 from recommender.diagnosis.patterns.clocks import highest_mhz
 from recommender.diagnosis.rank.comparison import compare
 from recommender.diagnosis.rank.groups import uses_of_groups
+from recommender.diagnosis.rank.host_calls import launch_us
 from recommender.diagnosis.rank.view import NOT_KNOWN, KernelView, View, view_of
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
 
@@ -106,6 +107,7 @@ def views(
         [view.gap_us.get(place, 0.0) / max(1, len(view.rank.steps)) for view in now]
         for place in (BEFORE, AFTER)
     )
+    launches = [launch_us(view.rank.calls) for view in now]
     later: list[View] = []
     for at, view in enumerate(now):
         before_us, after_us = (
@@ -119,7 +121,13 @@ def views(
             compared, compared_before = compare(view, twin, step_ratio(view.rank, twin.rank))
             earlier[place] = replace(_with_peers(twin, mhz_before, compared_before), uses=uses_before)
         seen = _with_peers(view, mhz, compared)
-        seen = replace(seen, peers_before_us=before_us, peers_after_us=after_us)
+        others = [us for us in launches[:at] + launches[at + 1 :] if us > 0]
+        seen = replace(
+            seen,
+            peers_before_us=before_us,
+            peers_after_us=after_us,
+            peers_launch_us=median(others) if others else math.inf,
+        )
         later.append(replace(seen, agreed_cores=cores, uses=uses, device=device))
     return later, earlier
 

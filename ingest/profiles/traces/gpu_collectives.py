@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ingest.profiles.facts.run import Rank
 
 _NEEDS_ALL = ("allreduce", "allgather", "reducescatter", "alltoall", "barrier")
+_PAIRS = ("send", "recv")
 LEAST_CALLS = 8
 """Calls of one size from which the shortest is one that hardly waited. Assumed."""
 NCCL = "NCCL"
@@ -49,6 +50,16 @@ def separate_waiting(ranks: Sequence[Rank]) -> list[Rank]:
             shortest = min(call.lasted_us for call in calls.values())
             for place, call in calls.items():
                 found.setdefault(place, []).append(_collective(call, shortest))
+    pairs: dict[tuple[str, float | None], list[tuple[int, GroupCall]]] = {}
+    for place, rank in enumerate(ranks):
+        for call in rank.details.group_calls:
+            if _is_pair(call):
+                pairs.setdefault((call.group, call.size_mb), []).append((place, call))
+    for alike in pairs.values():  # of many one hardly waited, on whatever rank
+        if len(alike) >= LEAST_CALLS and len({place for place, _ in alike}) > 1:
+            shortest = min(call.lasted_us for _, call in alike)
+            for place, call in alike:
+                found.setdefault(place, []).append(_collective(call, shortest))
     return [
         replace(rank, collectives=tuple(sorted(found[place], key=lambda item: item.start_us or 0.0)))
         if place in found and not rank.collectives
@@ -61,7 +72,7 @@ def bound_waiting(calls: Sequence[GroupCall]) -> tuple[Collective, ...]:
     """Collectives of one rank: what one lasts beyond the shortest of its size, it waits."""
     alike: dict[tuple[str, str, float | None], list[GroupCall]] = {}
     for call in calls:
-        if call.size_mb is not None and call.name.lower().replace("_", "").startswith(_NEEDS_ALL):
+        if call.size_mb is not None and (_needs_all(call) or _is_pair(call)):
             alike.setdefault((call.group, call.name, call.size_mb), []).append(call)
     return tuple(
         _collective(call, min(item.lasted_us for item in same))
@@ -69,6 +80,14 @@ def bound_waiting(calls: Sequence[GroupCall]) -> tuple[Collective, ...]:
         if len(same) >= LEAST_CALLS
         for call in same
     )
+
+
+def _needs_all(call: GroupCall) -> bool:
+    return call.name.lower().replace("_", "").startswith(_NEEDS_ALL)
+
+
+def _is_pair(call: GroupCall) -> bool:
+    return call.name.lower().startswith(_PAIRS)
 
 
 def _together(held: dict[int, list[GroupCall]]) -> Iterable[dict[int, GroupCall]]:
@@ -90,8 +109,7 @@ def _together(held: dict[int, list[GroupCall]]) -> Iterable[dict[int, GroupCall]
             return
         rows = [dict(zip(ordered, calls, strict=True)) for calls in zip(*ordered.values(), strict=True)]
     for row in rows:
-        name = next(iter(row.values())).name.lower().replace("_", "")
-        if name.startswith(_NEEDS_ALL):
+        if _needs_all(next(iter(row.values()))):
             yield row
 
 
@@ -106,7 +124,7 @@ def _collective(call: GroupCall, transit_us: float) -> Collective:
         name=call.name,
         group=call.group,
         step="",
-        is_p2p=False,
+        is_p2p=_is_pair(call),
         elapse_ms=call.lasted_us / 1e3,
         transit_ms=transit_ms,
         wait_ms=wait_ms,

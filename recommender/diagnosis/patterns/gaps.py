@@ -26,6 +26,7 @@ from recommender.diagnosis.ledger.reasons import (
     STOPS,
     SWITCHES,
 )
+from recommender.diagnosis.rank.collectives import collectives_of
 from recommender.diagnosis.rank.host_calls import (
     ALLOCATES,
     COLLECTS,
@@ -75,6 +76,8 @@ waits for Python's lock, and that a device which does not begin what was launche
 Assumed."""
 _RUNTIME_TELLS = (COMPILES, ALLOCATES, WAITS)
 """Reasons that a GPU's recorded runtime would show: where it does not, there was no such call."""
+BEHIND = 2.0
+"""Times of its peers' launches from which a rank's own take longer through its host. Assumed."""
 COPY_OF_SAVING = 1e-3
 """Least time of copying a state over that of writing it: a disk of 64 MB/s behind a PCIe 5.0 link of 64 GB/s
 each way. A loss that is read back takes less."""
@@ -93,11 +96,14 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     share = free / view.total_us
     turning = 0.0 if trains(view.rank) else view.gap_us.get(BEFORE, 0.0) + view.gap_us.get(AFTER, 0.0)
     bad = float(thresholds.shows("scheduling", "scheduling_share", turning / view.total_us))
-    functions, open_us = _functions(view)
-    told_us = sum(us for us, _ in functions.values())
+    functions, open_us, waits_us = _functions(view)
+    told_us = sum(us for us, _ in functions.values()) - waits_us
     named_us = sum(us for node, (us, _) in functions.items() if node not in NODES.values())
     mean_us = launch_us(view.rank.calls)
     slow = f"; a launch takes {mean_us:.3g} us, usual are 5 to 20" if mean_us > USUAL_LAUNCH_US else ""
+    is_behind = mean_us > BEHIND * view.peers_launch_us
+    if is_behind:
+        slow = f"; a launch takes {mean_us:.3g} us, on the other ranks {view.peers_launch_us:.3g}"
     yield step_evidence(
         view,
         "host-bound",
@@ -117,12 +123,14 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         placed = view.gap_us.get(by_place, 0.0) if trains(view.rank) or (calls and reason == LOADS) else 0.0
         if calls and reason == LOADS:  # its loader is recorded: what its peers do not have is another's
             placed = min(placed, view.peers_before_us)
-        if reason == SAVES and any(item.is_p2p for item in view.rank.collectives):  # stages end one by one
-            placed = min(placed, view.peers_after_us)
+        if by_place == AFTER and any(item.is_p2p for item in collectives_of(view.rank)):
+            placed = min(placed, view.peers_after_us)  # stages end one by one
         placed *= 1 - told_us / max(open_us, 1e-9)
         function_us, function = functions.pop(node, (0.0, ""))
         placed = max(placed, function_us) if reason == COMPUTES else placed + function_us
-        lost = view.gap_us.get(reason, 0.0) + placed
+        lost = view.gap_us.get(reason, 0.0) + placed - (waits_us if reason == WAITS else 0.0)
+        if reason == LAUNCH and is_behind:  # the same kernels on slower cores: no fewer of them would end it
+            lost *= view.peers_launch_us / mean_us
         looked = reason == LAUNCH and isinstance(view, KernelView) and _has_starts(view.kernels)
         tells = recorded and (reason in _RUNTIME_TELLS or (reason in PLACED and not trains(view.rank)))
         if lost <= 0 and not calls and not looked and not tells:
@@ -164,11 +172,15 @@ def _causes_of_functions() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((row["cause"], re.compile(row["in_the_frame"])) for row in rows)
 
 
-def _functions(view: View) -> tuple[dict[str, tuple[float, str]], float]:
+def _functions(view: View) -> tuple[dict[str, tuple[float, str]], float, float]:
     """The time in functions of the program in which the host is while the device waits and no call says why.
 
+    A function whose name tells its loss goes before those that do not, and has waits for the device too: what
+    times kernels has to wait for them.
+
     Returns:
-        By the loss that they are their time and the function of most, and the time of all such gaps.
+        By the loss that they are their time and the function of most, the time of all such gaps, and that of
+        waits which functions have.
     """
     open_us = sum(view.gap_us.get(reason, 0.0) for reason in (HOST, STOPS, BEFORE, AFTER))
     found: dict[str, tuple[float, str]] = {}
@@ -177,8 +189,14 @@ def _functions(view: View) -> tuple[dict[str, tuple[float, str]], float]:
         if node:
             us, first = found.get(node, (0.0, item.name))
             found[node] = us + item.us, first
-    scale = min(1.0, open_us / max(sum(us for us, _ in found.values()), 1e-9))
-    return {node: (us * scale, name) for node, (us, name) in found.items()}, open_us
+    plain_us, function = found.pop(NODES[COMPUTES], (0.0, ""))
+    named_us = sum(us for us, _ in found.values())
+    waits_us = min(view.gap_us.get(WAITS, 0.0), max(0.0, named_us - open_us))
+    scale = min(1.0, (open_us + waits_us) / max(named_us, 1e-9))
+    told = {node: (us * scale, name) for node, (us, name) in found.items()}
+    if function:
+        told[NODES[COMPUTES]] = min(plain_us, max(0.0, open_us - named_us)), function
+    return told, open_us, waits_us
 
 
 def _is_reliable(view: View) -> bool:

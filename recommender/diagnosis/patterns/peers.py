@@ -11,7 +11,7 @@ import numpy as np
 from recommender.diagnosis.evidence import MetricReading, SoftEvidence
 from recommender.diagnosis.patterns.growth import ALIKE
 from recommender.diagnosis.patterns.links import slow_links
-from recommender.diagnosis.rank.collectives import EXCHANGES, idle_us, is_of
+from recommender.diagnosis.rank.collectives import EXCHANGES, collectives_of, idle_us, is_of
 from recommender.diagnosis.rank.groups import stage_of
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind, volumes
 from recommender.diagnosis.rank.units import pipe_use
@@ -61,7 +61,8 @@ def _longest_stage(stages: Sequence[Sequence[View]], thresholds: Thresholds) -> 
     worst = int(computing.argmax())
     mean = float(np.delete(computing, worst).mean())
     waiting = stages[int(computing.argmin())][0]
-    waited = sum(idle_us(item) for item in waiting.rank.collectives if item.is_p2p) * waiting.exposed_share
+    pairs = (item for item in collectives_of(waiting.rank) if item.is_p2p)
+    waited = sum(map(idle_us, pairs)) * waiting.exposed_share
     lost = min(float(computing[worst]) - mean, max(waited, waiting.step_sum("bubble_us")))
     ratio = float(computing[worst]) / mean
     yield SoftEvidence(

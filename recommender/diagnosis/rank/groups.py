@@ -23,13 +23,27 @@ def rank_name(rank: Rank, path: str) -> str:
 
 
 def stage_of(rank: Rank) -> int | None:
-    """The stage, from parallel sizes and rank number as Megatron counts them; None if unknown."""
+    """The stage, from parallel sizes and rank number as Megatron counts them; None if unknown.
+
+    Without sizes it is the place in the group of a pipeline; one as large as the job has all of its ranks.
+    """
     stages, world = rank.parallel.get("pipeline_model_parallel_size"), rank.parallel.get("world_size")
-    if not isinstance(stages, int) or not isinstance(world, int) or rank.rank is None:
+    if rank.rank is None or not isinstance(world, int):
         return None
-    return rank.rank * stages // world if stages > 1 and world >= stages else None
+    if isinstance(stages, int):
+        return rank.rank * stages // world if stages > 1 and world >= stages else None
+    groups = [(item.about, item.ranks, len(item.ranks)) for item in rank.details.groups]
+    groups += [(call.about, call.ranks, call.members) for call in rank.details.group_calls]
+    for about, members, size in groups:
+        if size > 1 and _PIPELINE.search(about):
+            if rank.rank in members:
+                return members.index(rank.rank)
+            if size == world:
+                return rank.rank
+    return None
 
 
+_PIPELINE = re.compile(r"(?i)(?:^|_)(?:pp|pipeline)(?:_|$)")
 _KINDS = (
     ("pp", ("send", "recv", "receive")),
     ("ep", ("alltoall",)),

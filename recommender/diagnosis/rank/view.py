@@ -53,6 +53,7 @@ class View:
         device: What the hardware table has of its device; empty if unknown.
         peers_before_us: Gaps before the first work of as many steps, the median of its peers; infinite alone.
         peers_after_us: Those behind the last work, the least of its peers; infinite alone.
+        peers_launch_us: What a launch takes on its peers, the median; infinite alone.
     """
 
     rank: Rank
@@ -62,6 +63,7 @@ class View:
     device: DeviceFacts = field(default_factory=dict)
     peers_before_us: float = float("inf")
     peers_after_us: float = float("inf")
+    peers_launch_us: float = float("inf")
 
     @cached_property
     def gap_us(self) -> Mapping[str, float]:

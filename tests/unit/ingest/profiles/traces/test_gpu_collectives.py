@@ -8,6 +8,7 @@ import pytest
 from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
 from ingest.profiles.traces.gpu_collectives import LEAST_CALLS, bound_waiting
+from recommender.diagnosis.rank.groups import stage_of
 from tests.samples.gpu_traces import kernel, write
 
 
@@ -69,6 +70,17 @@ def test_a_broadcast_and_a_send_tell_no_waiting(tmp_path: Path) -> None:
     for rank, lasted in ((0, 60), (1, 20)):
         write(tmp_path, rank, collective(100, lasted, name="broadcast"), collective(300, lasted, name="send"))
     assert waits(read_profile(tmp_path)) == [[], []]
+
+
+def test_of_many_sends_the_shortest_on_any_rank_tells_how_long_data_moves(tmp_path: Path) -> None:
+    about: dict[str, object] = {"Process Group Description": "PIPELINE_MODEL_PARALLEL_GROUP"}
+    for rank, lasted in ((0, 60.0), (1, 20.0)):
+        calls = [collective(100.0 * at, lasted, name="recv", told=about) for at in range(LEAST_CALLS)]
+        write(tmp_path, rank, kernel("gemm", 5000, 50), *calls)
+    profile = read_profile(tmp_path)
+    assert waits(profile) == [[40.0] * LEAST_CALLS, [0.0] * LEAST_CALLS]
+    assert all(item.is_p2p for rank in profile.ranks for item in rank.collectives)
+    assert [stage_of(rank) for rank in profile.ranks] == [0, 1]
 
 
 def test_numbers_of_calls_match_recordings_that_begin_at_different_calls(tmp_path: Path) -> None:

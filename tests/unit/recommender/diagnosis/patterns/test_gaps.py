@@ -13,7 +13,7 @@ from benchmarks.profiles.traced_runs import WORLDS, Run, World, length_us, with_
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Collective, Profile
 from ingest.profiles.folders import read_profile
-from recommender.diagnosis.analysis import analyse
+from recommender.diagnosis.analysis import analyse, evidence_by_rank, views
 from recommender.diagnosis.diagnosis import diagnose
 
 TRAINS, SERVES = WORLDS["trains on A100"], WORLDS["serves on MI300X"]
@@ -252,6 +252,28 @@ def test_a_loss_that_is_read_is_no_state_that_is_saved(
     assert (saved is not None and saved.share > 0.3) is is_state
 
 
+def test_waits_within_a_function_that_tells_its_loss_are_of_it(
+    network: Any, thresholds: Any, tmp_path: Path
+) -> None:
+    """What times kernels waits for each of them."""
+
+    def times(run: Run, step: int, place: str) -> None:
+        if place == "layer" and step % 2:
+            began = run.now
+            for _ in range(6):
+                run.launch("_fused_moe_kernel", 40.0)
+                run.wait()
+                run.pause(300.0)
+                run.wait()
+            run.frame("triton/runtime/autotuner.py(138): _bench", began, run.now - began)
+
+    run = read_profile(
+        write(with_hook(SERVES, times), np.random.default_rng(6), tmp_path / "run.pt.trace.json")
+    )
+    [found, *_] = diagnose(run, network, thresholds).findings
+    assert found.cause.node == "operator-compilation-latency"
+
+
 @pytest.mark.parametrize(
     ("name", "named"),
     [
@@ -348,3 +370,15 @@ def test_a_recording_without_steps_and_work_accuses_no_host(
     run = replace(make(), ranks=(replace(rank, steps=(counted,)),))
     found = diagnose(run, network, thresholds)
     assert [item.cause.node for item in found.findings] == accused
+
+
+def test_a_rank_whose_launches_take_longer_than_its_peers_has_a_slow_host(make: Any, thresholds: Any) -> None:
+    def lost(peer_us: float) -> float:
+        ranks = [
+            *make(gap_us=30.0, calls=[call("node", "launch", 100 * 18.0, 100)]).ranks,
+            *make(rank=1, calls=[call("node", "launch", 100 * peer_us, 100)]).ranks,
+        ]
+        found = evidence_by_rank(views(Profile(path="run", ranks=tuple(ranks)))[0], thresholds)
+        return found["kernel-launch-overhead", 0].lost_us
+
+    assert lost(6.0) == pytest.approx(lost(18.0) / 3)
