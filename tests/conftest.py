@@ -30,7 +30,7 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
-    "busy machine", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "busy machine", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("busy machine")  # a test that waits for the processor has found no fault
 

@@ -49,10 +49,6 @@ def test_an_expert_that_knows_is_followed() -> None:
     assert first_regret(items, weights) < 0.5 * first_regret(items, {})
 
 
-def test_where_the_nearest_case_knows_it_is_copied() -> None:
-    assert MixtureFit(questions("nearest")).weights()[HERE] == COPYING
-
-
 def test_noise_is_seldom_followed_and_never_by_one_device() -> None:
     alone = [question("only", "modelled") for _ in range(60)]
     assert MixtureFit(alone).weights()[HERE] == COPYING
@@ -64,17 +60,6 @@ def test_what_one_device_likes_is_not_asked_of_it() -> None:
     rest = [question(f"d{device}", "nearest") for device in range(6) for _ in range(40)]
     fit = MixtureFit([*odd, *rest])
     assert fit.weights(lambda item: item.device == "odd")[HERE] == COPYING
-
-
-def test_situations_are_learned_apart() -> None:
-    there = EvidenceClass(Distance.OTHER_VENDOR, dense=False)
-    items = [
-        *questions("modelled"),
-        *(question(f"d{device}", "nearest", there) for device in range(8) for _ in range(20)),
-    ]
-    weights = MixtureFit(items).weights()
-    assert weights[HERE] != COPYING
-    assert weights[there] == COPYING
 
 
 def test_lists_do_not_repeat_what_the_first_place_took() -> None:

@@ -26,20 +26,6 @@ def test_one_user_is_composed_as_the_engine_serves_it() -> None:
     assert said["ttft_p50"][0] == pytest.approx(true["ttft_p50_s"] + 100e-6, rel=1e-3)
 
 
-def test_passes_of_a_prefill_cost_what_the_function_says() -> None:
-    whole = {"input_len": 1000, "max_num_batched_tokens": 1000, "token_s": 1e-4, "pair_s": 1e-6}
-    one, four, shared = closed_form(
-        [
-            load_of(**whole),
-            load_of(**whole | {"max_num_batched_tokens": 250}),
-            load_of(**whole | {"prefix_share": 0.5}),
-        ]
-    )["ttft_p50"]
-    assert one == pytest.approx(0.01 + 0.1 + 0.5)
-    assert four == pytest.approx(one + 3 * 0.01)
-    assert shared == pytest.approx(0.01 + 0.05 + 0.375)
-
-
 def test_a_rate_above_what_can_be_answered_is_infinitely_wrong_in_its_wait_alone() -> None:
     load = load_of(users=0, rate=1e4)
     rows = [(load, dict.fromkeys((column for column, _ in GOALS.values()), 1.0))]

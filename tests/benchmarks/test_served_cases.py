@@ -5,7 +5,6 @@ import pytest
 from benchmarks.answers.served_cases import deployment_of
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.values import Settings, Value
-from recommender.ranking.measured.runs import framework_id
 
 
 def test_a_configuration_is_read_with_the_load_of_its_task() -> None:
@@ -46,9 +45,3 @@ def test_attention_in_replicas_stays_inside_the_devices() -> None:
 )
 def test_what_is_no_single_instance_with_a_load_is_passed_over(config: dict[str, Value]) -> None:
     assert deployment_of(Settings(config)) is None
-
-
-def test_names_of_engines_behind_a_router() -> None:
-    assert framework_id("dynamo-trt") == "tensorrt-llm"
-    assert framework_id("mori-sglang") == "sglang"
-    assert framework_id("vLLM") == "vllm"

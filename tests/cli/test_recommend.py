@@ -254,17 +254,8 @@ def test_a_file_that_is_none_is_named(run: Any, tmp_path: Path, path: str) -> No
     assert "--from-command SCRIPT" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("words", "first"),
-    [
-        ("kb query 'SELECT * { ?s ?p ?o }' --json", b"{"),
-        ("kb list settings --software vllm-ascend=0.18", b"place"),
-    ],
-)
-def test_a_closed_pipe_ends_it_quietly(
-    script: str, clean: dict[str, str], shipped_path: Path, words: str, first: bytes
-) -> None:
-    command = f"{script} {words} | head -1"
+def test_a_closed_pipe_ends_it_quietly(script: str, clean: dict[str, str], shipped_path: Path) -> None:
+    command = f"{script} kb list settings --software vllm-ascend=0.18 | head -1"
     done = subprocess.run(
         ["sh", "-c", command],
         env={**clean, "TUNEGRAPH_WORKSPACE": str(shipped_path)},
@@ -272,7 +263,7 @@ def test_a_closed_pipe_ends_it_quietly(
         check=False,
         timeout=60,
     )
-    assert (done.stdout.split()[0], done.stderr) == (first, b"")
+    assert (done.stdout.split()[0], done.stderr) == (b"place", b"")
 
 
 def test_an_output_that_is_full_is_one_line(script: str, clean: dict[str, str], shipped_path: Path) -> None:

@@ -206,13 +206,6 @@ def test_the_users_own_command_judges_accuracy(tune: Any, place: Path, empty_pat
     assert "--accuracy: exit code 1: score .31 at http://127.0.0.1:" in ran.json["steps"][1]["reason"]
 
 
-def test_limits_that_nothing_keeps(tune: Any, place: Path, empty_path: Path) -> None:
-    limits = ("--limit", "ttft_p90<=1ms", "--requests", 16, "--probe-time", "0.2s", "--output-len", 4)
-    ran = tune("serve.sh", *limits, "--input-len", 8)
-    assert ran.code == 4, ran.err
-    assert "keeps the limits at no load" in ran.err
-
-
 BOX = "docker run -d -it --rm -p {port}:8000 vllm/vllm-openai:v0.9.0 --model /m/a --enforce-eager\n"
 
 

@@ -151,6 +151,7 @@ def answers_of_llama(
 
 
 @needs_llama
+@pytest.mark.long
 def test_likelihoods_tell_a_kernel_a_number_format_and_a_model_apart(tmp_path: Path) -> None:
     """By another kernel it is as near as to itself in company; caches of fewer bits are further, told as unknown."""
     write_tiny_gguf(tmp_path / "tiny.gguf")

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from embeddings.features import BLOCKS, WIDTH, Features, places
+from embeddings.features import BLOCKS, WIDTH, Features
 from kg.nouns.entities import Better, Limit, Problem, WorkloadKind
 from kg.nouns.values import Settings
 from kg.triples.hardware_tree import HardwareTree
@@ -52,12 +52,6 @@ def test_a_factor_of_sixteen_in_one_dimension_is_one(features: Features, problem
     assert apart(features, "shape", one, other) == pytest.approx(1)
 
 
-def test_dimensions_with_one_meaning_share_a_slot(features: Features, problem: Make) -> None:
-    assert apart(features, "shape", problem(shape={"num_tokens": 64}), problem(shape={"M": 64})) == 0
-    assert apart(features, "shape", problem(shape={"M": 64}), problem(shape={"N": 64})) > 0
-    assert apart(features, "shape", problem(shape={"M": "64"}), problem(shape={"M": 64})) == 0
-
-
 def test_a_dimension_nobody_named_yet_still_counts(features: Features, problem: Make) -> None:
     one, near, far = (problem(shape={"fixed.filter_height": size}) for size in (15, 17, 255))
     assert 0 < apart(features, "shape", one, near) < apart(features, "shape", one, far)
@@ -85,11 +79,6 @@ def test_hardware_is_as_near_as_the_tree_says(features: Features, problem: Make)
     assert distances[1] < distances[2]
     assert distances[0] < distances[2]
     assert apart(features, "tree", asked, stranger) > distances[1]
-
-
-def test_a_server_stands_where_its_devices_stand(tree: HardwareTree) -> None:
-    assert places(tree, "box-a2") == ["box-a2", "ascend-910b3", "ascend-910b", "a2", "huawei"]
-    assert places(tree, "never-heard-of") == ["never-heard-of"]
 
 
 def test_an_unknown_share_is_between_none_and_all(features: Features, problem: Make) -> None:

@@ -55,22 +55,6 @@ def test_kinds_and_statuses_are_kept_apart(shared: Path, names: NameResolver) ->
     }
 
 
-def test_fused_moe_tables(shared: Path, names: NameResolver) -> None:
-    cases, reports = ingest_all(names, shared / "formats" / "vllm_fused_moe")
-    assert len(reports) == 22
-    assert (len(cases), sum(report.bad for report in reports)) == (378, 0)
-    cases, reports = ingest_all(names, shared / "formats" / "sglang_fused_moe")
-    assert len(reports) == 9
-    assert (len(cases), sum(report.bad for report in reports)) == (162, 0)
-    assert Counter(case.software["triton"] for case in cases) == {
-        "3.1.0": 36,
-        "3.2.0": 36,
-        "3.4.0": 54,
-        "3.5.1": 36,
-    }
-    assert sum(case.problem.workload.traits.get("gemm") == "down" for case in cases) == 36
-
-
 def test_fused_moe_files_and_their_rows_in_the_corpus_are_the_same_problems(
     shared: Path, names: NameResolver
 ) -> None:

@@ -74,10 +74,6 @@ def test_what_a_user_wrote_stays_as_it_is() -> None:
     assert localised("No such command 'nothing'.") == "没有命令 'nothing'。"
 
 
-def test_english_stays_as_it_is() -> None:
-    assert localised("  rests on    this") == "  rests on    this"
-
-
 @pytest.mark.parametrize(
     ("english", "text"),
     [

@@ -59,7 +59,3 @@ def test_every_table_of_short_words_fits_and_keeps_its_letters(rows: list[list[s
     assert all(columns_of(line) <= width for line in shown)
     wanted = {letter for row in rows for cell in row for letter in cell} - {" "}
     assert wanted <= set("".join(shown))
-
-
-def test_a_table_without_rows_has_its_heading() -> None:
-    assert lines(["a", "b"], [], 80) == ["a  b"]

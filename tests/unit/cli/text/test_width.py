@@ -28,11 +28,6 @@ def test_every_line_fits_and_nothing_is_lost(words: list[str], width: int) -> No
     assert "".join("".join(lines).split()) == "".join(words)
 
 
-@given(st.lists(st.text("abc/:.", min_size=1, max_size=150), min_size=1, max_size=9))
-def test_no_word_is_broken(words: list[str]) -> None:
-    assert " ".join(wrapped(" ".join(words), 40)).split() == words
-
-
 @pytest.mark.parametrize(
     ("line", "below"),
     [

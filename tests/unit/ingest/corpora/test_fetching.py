@@ -43,13 +43,6 @@ def fetched(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
-def test_files_arrive_as_they_are(publisher: Publisher, tmp_path: Path) -> None:
-    publisher.files = dict(FILES)
-    came: list[int] = []
-    assert fetched(fetch(corpus(publisher), tmp_path, came.append)) == FILES
-    assert sum(came) == sum(map(len, FILES.values()))
-
-
 def test_what_broke_off_is_gone_on_with(publisher: Publisher, tmp_path: Path) -> None:
     publisher.files = dict(FILES)
     publisher.cut = {"data/two words.json": 8000}

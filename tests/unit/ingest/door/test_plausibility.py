@@ -66,14 +66,6 @@ def test_a_product_faster_than_the_peak_is_doubted_with_all_of_its_table(names: 
     assert list(mark_implausible(fine, facts, records)) == fine
 
 
-@pytest.mark.parametrize("op", ["fused_moe", "something"])
-def test_what_work_is_not_known_for_is_not_doubted(names: NameResolver, op: str) -> None:
-    records = Records(names)
-    rows = [gemm(records, 1e-6, op=op)]
-    assert list(mark_implausible(rows, facts, records)) == rows
-    assert list(mark_implausible([gemm(records, 1e-6)], lambda _: {}, records)) == [gemm(records, 1e-6)]
-
-
 def test_a_doubt_that_comes_late_marks_what_follows(names: NameResolver) -> None:
     records = Records(names)
     rows = [gemm(records, 1.0 + n) for n in range(LOOKED_AT)] + [gemm(records, 1e-4), gemm(records, 2.0)]

@@ -182,11 +182,6 @@ def test_what_had_to_be_assumed_is_told_once(names: NameResolver, record: Record
     ]
 
 
-def test_a_known_model_goes_by_its_id(names: NameResolver, record: Record) -> None:
-    record["task"]["model"] = "BERT Large"
-    assert Records(names).case(record).problem.workload.model == "bert-large"
-
-
 def test_all_faults_of_a_record_come_at_once(names: NameResolver, record: Record) -> None:
     del record["config"]
     record["hardware"]["count"] = 0
@@ -332,9 +327,3 @@ def test_a_name_with_a_line_end_is_refused(
     record[section] = {**record.get(section, {}), key: "one\ntwo"}
     with pytest.raises(RecordError, match="a name with a line end"):
         Records(names).case(record)
-
-
-def test_texts_may_have_lines(names: NameResolver, record: Record) -> None:
-    record["source"]["note"] = "one\ntwo"
-    record["config"]["script"] = "one\ntwo"
-    assert Records(names).case(record).configuration["script"] == "one\ntwo"

@@ -10,7 +10,6 @@ import tarfile
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +18,6 @@ from hypothesis import strategies as st
 from ingest.profiles.folders import is_log, read_profile
 from kg.errors import InputError
 from tests.samples.profile_databases import kernels_of
-from tests.samples.profile_files import SPLIT
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -216,13 +214,6 @@ def test_starts_in_nanoseconds_under_a_header_of_microseconds_are_no_starts(tmp_
     )
     [rank] = read_profile(tmp_path).ranks
     assert "start times of kernels" in {item.what for item in rank.missing}
-
-
-def test_folders_that_lead_back_to_themselves_are_walked_once(folder: Any, rows: Any) -> None:
-    home = folder(rows("MatMul"), SPLIT)
-    (home / "again").symlink_to(home, target_is_directory=True)
-    (home / "self").symlink_to(home / "self")
-    assert survives(home) == 1
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])

@@ -16,17 +16,6 @@ from tests.samples.profile_files import SPLIT
 ROOT = Path(__file__).resolve().parents[4]
 
 
-def test_a_folder_of_one_rank(folder: Any, rows: Any) -> None:
-    profile = read_profile(folder(rows("MatMul", "Add"), SPLIT))
-    [rank] = profile.ranks
-    assert rank.rank == 0
-    assert rank.kernels is not None
-    assert rank.kernels.duration_us.tolist() == [15.0, 15.0]
-    assert rank.kernels.start_ns[0] % 1000 == 0
-    assert rank.steps[0].free_us == 10
-    assert not rank.steps[0].is_counted
-
-
 def test_a_rank_of_which_nothing_can_be_read_is_told_beside_the_others(folder: Any, rows: Any) -> None:
     folder(rows("MatMul"), SPLIT, 0)
     home = folder(rows("MatMul"), None, 1)
@@ -74,17 +63,6 @@ def test_the_profile_of_one_operator(tmp_path: Path) -> None:
     assert rank.kernels is not None
     assert rank.kernels.pipe("aiv_vec_ratio")[0] == pytest.approx(0.3)
     assert [mhz for _, mhz in rank.frequency_mhz] == [1800, 1500]
-
-
-def test_the_table_of_a_cluster(tmp_path: Path) -> None:
-    (tmp_path / "cluster_step_trace_time.csv").write_text(
-        "Step,Type,Index,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble\n"
-        '1,rank,0,60,30,5,35,10,80,20\n1,rank,1,50,40,5,45,10,100,0\n1,stage,"(0, 1)",60,40,5,45,10,100,0\n'
-    )
-    profile = read_profile(tmp_path)
-    assert [rank.rank for rank in profile.ranks] == [0, 1]
-    assert profile.ranks[0].steps[0].step_us == 100  # a stage is the step less its bubble
-    assert all(not rank.notes for rank in profile.ranks)
 
 
 def test_ranks_of_different_steps_and_versions_are_told(folder: Any, rows: Any) -> None:

@@ -9,18 +9,6 @@ from hypothesis import strategies as st
 from kg.nouns.gain import Gain, joined_gain
 
 
-@given(st.floats(-1, 1), st.floats(0.01, 1), st.floats(-1, 1), st.floats(0.01, 1))
-def test_two_opinions_give_one_between_them_that_is_surer_than_either(
-    first: float, spread: float, second: float, other: float
-) -> None:
-    one, two = Gain.around(first, spread), Gain.around(second, other)
-    gain = joined_gain(one, two)
-    assert gain is not None
-    assert min(first, second) - 1e-9 <= gain.expected <= max(first, second) + 1e-9
-    assert gain.deviation <= min(spread, other) + 1e-9
-    assert gain == joined_gain(two, one)
-
-
 def test_an_opinion_beside_none_stays() -> None:
     one = Gain.around(0.1, 0.2)
     assert joined_gain(one, None) == one == joined_gain(None, one)

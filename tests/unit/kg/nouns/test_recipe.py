@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kg.nouns.entities import Source
-from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role, devices_of
+from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 
@@ -81,7 +81,3 @@ def test_what_is_no_recipe_is_refused(others: dict[str, Any], says: str) -> None
 def test_a_setting_needs_a_key() -> None:
     with pytest.raises(ValueError, match="needs a key"):
         RecipeSetting(where=SettingPlace.ENV, key="", value="1")
-
-
-def test_expert_parallelism_is_no_factor() -> None:
-    assert devices_of({"tp": 4, "dp": 2, "ep": 8}) == 8

@@ -48,12 +48,6 @@ def test_a_repeated_row_is_shown_once(store: TrialStore) -> None:
     assert store.counts().trials == 4
 
 
-def test_the_strongest_kind_speaks_for_a_repeated_row(store: TrialStore) -> None:
-    kinds = [Kind.CLAIMED, Kind.PUBLISHED, Kind.MEASURED, Kind.MODELLED]
-    store.add(1, problem(1, "h100"), [row(1, 0.5, kind.value, kind) for kind in kinds])
-    assert store.table(1).kinds == (Kind.MEASURED,)
-
-
 def test_one_device_under_two_names_is_found_and_the_first_is_its_origin(store: TrialStore) -> None:
     fill(store, "b300", 5)
     fill(store, "gb300", 5)

@@ -73,11 +73,6 @@ def test_a_gain_counts_once_for_the_source_that_said_it_first(store: TrialStore)
     ]
 
 
-def test_rows_without_strategy_or_baseline_say_no_gain(store: TrialStore) -> None:
-    store.add(1, problem(), [trial(1, 0.5), trial(2, 0.5, strategy="tile-it"), tried(0.5, 1.0, strategy="")])
-    assert list(gains(store)) == []
-
-
 def test_a_gain_has_what_its_configuration_stood_against(store: TrialStore) -> None:
     before = Baseline(value=1.0, configuration=Settings({"block": 9}))
     store.add(1, problem(), [trial(1, 0.5, strategy="tile-it", baseline=before, kind=Kind.PUBLISHED)])

@@ -1,6 +1,5 @@
 """The trial store: what goes in comes out, in order, once, and only what counts."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -109,14 +108,6 @@ def test_where_higher_is_better_the_cost_is_the_reciprocal(store: TrialStore) ->
     np.testing.assert_array_equal(table.costs, [1 / 8, 1 / 2, np.inf])
 
 
-def test_a_problem_without_rows_has_an_empty_table(store: TrialStore) -> None:
-    table = store.table(12345)
-    assert len(table) == 0
-    assert (table.costs.dtype.name, table.configuration_ids.dtype.name) == ("float64", "int64")
-    assert store.costs(12345, [1, 2]).tolist() == pytest.approx([math.nan, math.nan], nan_ok=True)
-    assert store.summary([12345]) == []
-
-
 def test_costs_of_configurations_known_elsewhere(store: TrialStore) -> None:
     store.add(1, problem("a100"), [trial(block, 1.0) for block in range(5)])
     ids = store.table(key_of(store, problem("a100"))).configuration_ids.tolist()
@@ -163,23 +154,6 @@ def test_batches_that_are_not_acknowledged_do_not_exist(store: TrialStore) -> No
     assert store.keys().tolist() == [key]
     counts = store.counts()
     assert (counts.trials, counts.problems, counts.configurations) == (1, 1, 1)
-
-
-def test_the_summary_keeps_the_order_asked_for(store: TrialStore) -> None:
-    asked = [problem("h100"), problem("a100"), problem("v100", Better.HIGHER)]
-    for number, one in enumerate(asked):
-        store.add(number, one, [trial(1, 1.0)])
-    keys = [key_of(store, one) for one in asked]
-    rows = store.summary([keys[2], 999, keys[0]])
-    assert [row.hardware for row in rows] == ["v100", "h100"]
-    assert (rows[0].better, rows[0].metric, rows[0].operator, rows[0].count) == (
-        Better.HIGHER,
-        "throughput",
-        "gemm",
-        8,
-    )
-    assert rows[1].id == asked[0].id
-    assert store.keys(task_id=asked[0].task_id).tolist() == keys[:2]
 
 
 def test_counts_tell_kinds_and_statuses_apart(store: TrialStore) -> None:
@@ -240,13 +214,6 @@ def test_trust_of_a_later_batch_is_not_seen(store: TrialStore) -> None:
     assert store.trust_of(SOURCE) is Trust.HIGH
     store.acknowledged = 9
     assert store.trust_of(SOURCE) is Trust.LOW
-
-
-def test_a_problem_that_was_added_before_its_rows_keeps_its_key(store: TrialStore) -> None:
-    key = store.add_problem(1, problem())
-    assert store.add_problem(2, problem()) == key == store.problem_key(problem().id)
-    assert store.add(1, problem(), [trial(1, 0.5)], problem_key=key) == 1
-    assert len(store.table(key)) == 1
 
 
 def test_as_many_rows_as_asked_for_come_back_those_of_its_own_metric_first(store: TrialStore) -> None:

@@ -25,10 +25,6 @@ def test_a_gain_of_one_metric_is_no_gain_of_another_but_by_arithmetic(
     assert (one in metrics_of_same_gain(other, kind)) is same
 
 
-def test_a_metric_that_no_group_has_stands_for_itself() -> None:
-    assert metrics_of_same_gain("accuracy", WorkloadKind.SERVING) == {"accuracy"}
-
-
 @pytest.mark.parametrize(
     ("kind", "metric", "result"),
     [

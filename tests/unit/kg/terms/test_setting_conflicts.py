@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg.nouns.values import Value
 from kg.terms.setting_conflicts import broken_conflicts, companions
@@ -64,15 +62,6 @@ def test_what_is_not_set_has_its_default() -> None:
     graph = "additional_config.ascend_compilation_config.enable_npugraph_ex"
     assert broken_conflicts(release, {static: True}) == []
     assert broken_conflicts(release, {static: True, graph: False})
-
-
-def test_a_comparison_with_what_is_not_set_breaks_nothing() -> None:
-    assert not broken("--second == x and --first", {"first": True})
-
-
-@given(st.permutations(["--first", "--second", "--third"]))
-def test_the_order_of_settings_changes_nothing(order: list[str]) -> None:
-    assert broken("--first and --second", dict.fromkeys(order, True))
 
 
 def test_conflicts_of_a_program_beneath_count() -> None:

@@ -20,7 +20,7 @@ from kg.nouns.knowledge import (
 )
 from kg.triples.graph import GraphStore
 from kg.triples.iris import hardware_iri, model_iri
-from kg.triples.names import Names, ResolvedName, normalise, slug
+from kg.triples.names import Names, ResolvedName, normalise
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.vocabulary import NAMESPACE, TG
 from tests.samples.graphs import store_of
@@ -247,10 +247,6 @@ def test_names_without_a_letter_stay_apart(store: GraphStore) -> None:
     assert one
     assert other
     assert one != other
-
-
-def test_slug_keeps_words_apart() -> None:
-    assert slug(" RTX_2080 Ti® ") == "rtx-2080-ti"
 
 
 def test_models_by_repository_name(store: GraphStore) -> None:

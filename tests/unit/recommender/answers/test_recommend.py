@@ -186,25 +186,6 @@ def test_evidence_that_is_too_far_is_no_recommendation(
     assert said["measure_next"] == list(abstained.measure)
 
 
-def test_a_gain_says_how_likely_it_helps(layouts: Workspace) -> None:
-    likely = [item.helps for item in asked(layouts)]
-    assert all(share is not None and 0 < share < 1 for share in likely)
-    assert likely[0] == max(likely)
-
-
-def test_cases_stay_in_the_order_of_their_ranking(layouts: Workspace) -> None:
-    problem, _ = layouts.problem(
-        {"op": "moe_layer", "hardware": "acme-one", "shape": {"experts": 8, "inter": 128}, "count": 8}
-    )
-    rules = layouts.snapshot.recommender.feasibility.of(problem, {}, layouts.snapshot.retriever.find(problem))
-    ranked = layouts.snapshot.recommender.cases.choose(
-        problem, layouts.snapshot.retriever.find(problem), 4, rules
-    )
-    told = [item.id for item in layouts.recommend(problem, 4)]
-    assert told == [item.id for item in ranked.recommendations]
-    assert told[0] == ranked.telling[0]
-
-
 def test_the_query_path_imports_no_search() -> None:
     script = (
         "import sys\n"

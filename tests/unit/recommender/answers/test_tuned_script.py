@@ -149,12 +149,6 @@ def test_another_layout_is_tested_before_it_is_written() -> None:
     assert made.unwritten == ("Divide it as TP 2: test it first",)
 
 
-def test_a_source_is_named_once() -> None:
-    cited = [replace(flag(key, 1), source="https://a.b/c") for key in ("--one", "--two")]
-    plan = replace(PLAN, changes=(), start=replace(PLAN.start, settings=tuple(cited)))
-    assert [line.endswith("<https://a.b/c>") for line in tuned_script(plan, SCRIPT).reasons] == [True, False]
-
-
 def test_what_could_not_be_taken_away_is_not_said_to_be_gone() -> None:
     plan = replace(PLAN, start=replace(PLAN.start, settings=()), changes=())
     made = tuned_script(plan, "vllm serve m ${EXTRA:---enforce-eager}\n", removed=["--enforce-eager"])

@@ -106,11 +106,6 @@ def test_a_configuration_that_was_read_names_the_layers_that_draft() -> None:
     assert question_facts(problem(), tree(), replace(unread, facts=(read,)))["draft_layers"] == 0
 
 
-def test_a_dense_model_has_no_experts() -> None:
-    dense = Model(id="d", labels={"en": "D"}, family="llama", architecture="decoder")
-    assert question_facts(problem(), tree(), dense)["experts"] == 0
-
-
 def test_software_without_a_release_is_in_use_all_the_same() -> None:
     facts = question_facts(problem(software=Settings({"tensorrt-llm": "", "cuda": "12.8"})), tree(), MOE)
     assert facts["framework"] == frozenset({"tensorrt-llm", "cuda"})

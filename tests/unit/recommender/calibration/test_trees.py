@@ -34,13 +34,6 @@ def test_the_arrays_answer_what_scikit_learn_answers() -> None:
     np.testing.assert_allclose(ours.predict(unseen), theirs.predict(unseen), rtol=1e-9, atol=1e-12)
 
 
-def test_they_learn_what_the_target_depends_on() -> None:
-    features, targets = data()
-    unseen, truth = data(seed=5)
-    error = BoostedTrees.fit(features, targets).predict(unseen) - truth
-    assert np.sqrt(np.mean(error**2)) < 0.4 * truth.std()
-
-
 def test_arrays_survive_the_round_trip() -> None:
     features, targets = data(200)
     trees = BoostedTrees.fit(features, targets)

@@ -69,17 +69,6 @@ def test_shared_experts_are_as_many_as_the_model_has() -> None:
     assert weights(2) > weights(1)
 
 
-def test_a_later_chunk_takes_longer() -> None:
-    first, later = (
-        estimate_pass(
-            model=model("qwen3-32b"), machine=machine_of(*A3), phase="prefill", sequences=1, queries=2048, cached=cached,
-            settings={"tp": 16},
-        )
-        for cached in (0, 30000)
-    )  # fmt: skip
-    assert later.time_s > first.time_s
-
-
 def test_a_pass_is_the_step_of_an_engine() -> None:
     step = estimate(
         model=model("qwen3-32b"), machine=machine_of(*A3), phase="serving",

@@ -109,12 +109,6 @@ def test_numbers_of_devices_are_tried_in_order() -> None:
     assert divisors(12) == [1, 2, 3, 4, 6, 12]
 
 
-def test_a_server_that_divides_by_tensors_alone_spreads_no_experts() -> None:
-    found = [*domain("qwen3-30b-a3b", 8, engine="lmdeploy").layouts()]
-    assert {layout.ep for layout in found} == {1}
-    assert (8, 1) in {(layout.tp, layout.dp) for layout in found}
-
-
 def test_a_server_that_shares_out_layers_has_stages_and_copies_alone() -> None:
     found = [*domain("qwen3-30b-a3b", 6, engine="llama.cpp").layouts()]
     assert {(one.tp, one.ep) for one in found} == {(1, 1)}

@@ -54,20 +54,8 @@ def test_its_json_has_every_result_once_and_null_for_one_without_bound() -> None
     assert endless.result("e2e_s") is None
 
 
-def test_what_fits_is_not_known_without_a_capacity() -> None:
-    held = {"layout": ParallelLayout(), "memory_bytes": 2.0}
-    told = [PricedStep(**held, capacity_bytes=size).fits for size in (None, 1.0, 2.0)]  # type: ignore[arg-type]
-    assert told == [None, False, True]
-
-
 def test_a_training_that_fills_the_device_fits_as_likely_as_not() -> None:
     sizes = (None, 1.0, 1.13, 2.0)
     held = {"layout": ParallelLayout(), "memory_bytes": 1.0}
     told = [PricedStep(**held, capacity_bytes=size).chance_to_fit for size in sizes]  # type: ignore[arg-type]
     assert told == pytest.approx([1.0, 0.5, 0.846, 1.0], abs=1e-3)
-
-
-def test_a_whole_number_of_a_price_is_written_whole() -> None:
-    asked = question(batch=8.0, acceptance=0.7)
-    [step] = price(asked)
-    assert (repr(step.settings["batch"]), step.settings["acceptance"]) == ("8", 0.7)

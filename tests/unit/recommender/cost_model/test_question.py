@@ -81,12 +81,6 @@ def test_adapters_that_are_told_are_trained(shipped: Workspace, lora: bool, rank
     assert told.settings["lora_rank"] == rank
 
 
-def test_sizes_that_a_problem_states_win(shipped: Workspace) -> None:
-    known = asked(shipped, hardware="ascend-910c")
-    told = asked(shipped, hardware="ascend-910c", shape={"layers": known.model.layers * 2})
-    assert told.model.layers == 2 * known.model.layers
-
-
 def test_a_log_keeps_the_facts(shipped: Workspace) -> None:
     problem, _ = shipped.problem({**SERVING, "hardware": "ascend-910c"})
     sizes = shipped.ask.model_facts(problem)

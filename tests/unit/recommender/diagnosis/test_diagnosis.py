@@ -98,13 +98,6 @@ def test_idle_time_that_all_ranks_have_explains_no_waiting(make: Any, network: A
     assert chains["collective-wait"] == ("exposed-communication", "collective-wait")
 
 
-def test_an_idle_host_is_not_why_a_rank_computes_longer(make: Any, network: Any, thresholds: Any) -> None:
-    idle, slow = make(gap_us=100.0, rank=0), make(slower=1.6, rank=1)
-    found = diagnose(Profile(path="run", ranks=(*idle.ranks, *slow.ranks)), network, thresholds).findings
-    assert {item.cause.node for item in found} == {"host-bound", "slow-rank"}
-    assert all("slow-rank" not in item.cause.chain[:-1] for item in found)
-
-
 def test_what_all_ranks_lose_alike_makes_none_the_slow_one(make: Any, network: Any, thresholds: Any) -> None:
     casts = [("Cast", "AI_VECTOR_CORE", 60.0)] * 30
     alike = Profile(path="run", ranks=(*make(casts, rank=0).ranks, *make(casts, rank=1, slower=1.5).ranks))
@@ -141,14 +134,6 @@ def test_ranks_in_another_order_say_the_same(make: Any, network: Any, thresholds
         for r in ((*one, *two), (*two, *one))
     ]
     assert found[0] == found[1]
-
-
-def test_free_time_of_a_bare_table_accuses_nobody(make: Any, network: Any, thresholds: Any) -> None:
-    profile = make(gap_us=200.0)
-    [rank] = profile.ranks
-    counted = replace(rank.steps[0], is_counted=True)
-    bare = replace(profile, ranks=(replace(rank, steps=(counted,)),))
-    assert diagnose(bare, network, thresholds).findings == ()
 
 
 def test_significance_is_a_half_between_the_marks_and_asked_for_less() -> None:

@@ -69,11 +69,6 @@ def test_each_line_that_tells_is_handed_on(tmp_path: Path) -> None:
     assert taken == [b"load 1", b"load 2"]
 
 
-def test_addresses_and_ids_make_no_kinds(tmp_path: Path) -> None:
-    [line] = lines(tmp_path, b"request 9f3ae01 added\nrequest 77b2cd done\n".replace(b"done", b"added"))
-    assert line.count == 2
-
-
 def test_a_long_line_is_cut_and_a_gzipped_log_is_read(tmp_path: Path) -> None:
     [line] = lines(tmp_path, gzip.compress(b"x" * 50_000))
     assert len(line.first) == log_lines.MOST_LINE

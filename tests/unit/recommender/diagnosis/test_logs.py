@@ -42,12 +42,6 @@ def test_every_code_that_is_known_is_found(tmp_path: Path) -> None:
         assert [item for line, item in enumerate(codes, 1) if line not in found.get(item[0], ())] == []
 
 
-def test_bytes_that_are_no_text_are_passed_over(tmp_path: Path) -> None:
-    log = tmp_path / "train.log"
-    log.write_bytes(b"\xff\xfe\nret=507014\n")
-    assert [item.lines for item in read_log(log, KNOWN).faults] == [(2,)]
-
-
 WRITTEN = {
     "[269.51] NVRM: Xid (PCI:0000:2b:00): 79, GPU has fallen off the bus.": "xid-fallen-off-the-bus",
     "NVRM: Xid (0000:01:00): 48, An uncorrectable double bit error": "cuda-ecc-uncorrectable",

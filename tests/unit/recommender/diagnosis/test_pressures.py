@@ -7,8 +7,8 @@ import yaml
 
 import data
 from kg.nouns.knowledge import FaultPattern
-from kg.terms.setting_registry import registry, softwares
-from recommender.diagnosis.pressures import RELEASE, arguments_in, formula, home_of, lacks_of, moves_against
+from kg.terms.setting_registry import registry
+from recommender.diagnosis.pressures import RELEASE, arguments_in, formula, lacks_of, moves_against
 from recommender.store.shipped_knowledge import knowledge
 
 TABLE = yaml.safe_load(data.text("settings/pressures.yaml"))
@@ -122,12 +122,3 @@ def test_a_setting_is_met_by_its_place_before_its_name() -> None:
     }
     assert moves["param_offload"] == "false"
     assert "optimizer_offload" not in moves
-
-
-def test_an_unknown_server_has_no_moves() -> None:
-    assert moves_against("device-memory", "other", {}) == []
-
-
-@pytest.mark.parametrize("program", sorted(TABLE["homes"]))
-def test_a_program_of_logs_has_a_home_with_settings(program: str) -> None:
-    assert home_of(program) in softwares()

@@ -79,10 +79,6 @@ def test_a_page_of_metrics_tells_drafts_hits_and_arguments() -> None:
     assert load.with_limit(running_limits("vllm", {"max_num_seqs": "256"})).limit == 256
 
 
-def test_another_log_has_no_load() -> None:
-    assert read("Running: 3 reqs of my own\nvllm: hello\n") is None
-
-
 def test_requests_that_stand_at_a_number_while_others_wait_are_bounded_by_it() -> None:
     at = VLLM.format(1, 1, 256, 9, 60.0, 0) + VLLM.format(1, 1, 253, 9, 70.0, 0)
     bounded = read(at)

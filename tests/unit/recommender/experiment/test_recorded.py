@@ -56,12 +56,6 @@ def test_a_row_a_measurement_in_random_pairs(tmp_path: Path) -> None:
     assert standing(found.samples, found.design).comparisons[0].interval.pairs == 30
 
 
-def test_the_same_without_its_order_is_weaker(tmp_path: Path) -> None:
-    found = recorded([table(tmp_path, paired())], **LATENCY)
-    assert found.design.scheme is Scheme.PAIRED
-    assert any("weaker" in note for note in standing(found.samples, found.design).notes)
-
-
 def test_a_row_a_pair(tmp_path: Path) -> None:
     lines = [f"{a};{b}" for a, b in zip(values(1.0), values(0.9, seed=3), strict=True)]
     found = recorded([write(tmp_path / "w.csv", "control;treatment\n" + "\n".join(lines))], **LATENCY)
@@ -119,15 +113,6 @@ def test_failures_are_outcomes(tmp_path: Path) -> None:
     found = recorded([table(tmp_path, rows)], **LATENCY, in_order=True)
     [item] = standing(found.samples, found.design).comparisons
     assert (item.verdict, item.failures.treatment, item.failures.reason) == (Verdict.WORSE, 30, "oom")
-
-
-def test_the_same_file_is_the_same_experiment(tmp_path: Path) -> None:
-    path = table(tmp_path, paired())
-    assert recorded([path], **LATENCY).name == recorded([path], **LATENCY).name
-    assert (
-        recorded([table(tmp_path, paired(seed=9), "u.csv")], **LATENCY).name
-        != recorded([path], **LATENCY).name
-    )
 
 
 def test_arms_have_names_of_their_own(tmp_path: Path) -> None:

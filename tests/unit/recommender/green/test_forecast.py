@@ -5,7 +5,7 @@ import pytest
 
 from recommender.green.coefficients import NeighbourRegion
 from recommender.green.forecast import forecast_at, learn, padded, rolling
-from recommender.green.history import DAY, HORIZON, IntensityHistory
+from recommender.green.history import DAY, IntensityHistory
 from tests.unit.recommender.green.grids import START, grid_values
 
 LOCAL = START.replace(tzinfo=None)
@@ -38,20 +38,6 @@ def test_a_forecast_is_better_than_the_daily_profile() -> None:
     truth = values[t[:, None] + np.arange(DAY)]
     profile = np.stack([history.daily(t, t + h, 28) for h in range(DAY)], axis=1)
     assert np.abs(ahead[:, :DAY] - truth).mean() < 0.9 * np.abs(profile - truth).mean()
-
-
-def test_the_unit_does_not_matter() -> None:
-    t = np.array([45 * DAY])
-    once, twice = IntensityHistory(VALUES, LOCAL), IntensityHistory(2 * VALUES, LOCAL)
-    assert np.allclose(
-        2 * forecast_at(once, t, learn(once, 45 * DAY)), forecast_at(twice, t, learn(twice, 45 * DAY))
-    )
-
-
-def test_a_flat_grid_is_forecast_flat() -> None:
-    history = IntensityHistory(np.full(60 * DAY, 100.0), LOCAL)
-    ahead = forecast_at(history, np.array([50 * DAY]), learn(history, 50 * DAY))
-    assert ahead == pytest.approx(np.full((1, HORIZON), 100.0), rel=0.02)
 
 
 @pytest.mark.long

@@ -61,12 +61,6 @@ def test_a_job_longer_than_the_window_is_refused(choose: Any) -> None:
         choose(np.ones(3), 4)
 
 
-def test_a_piece_may_be_longer_than_a_byte_counts() -> None:
-    price = np.ones(300)
-    price[100:240] = 0.5
-    assert cheapest_pieces(price, 140, 130, 0.1).tolist() == list(range(100, 240))
-
-
 def test_a_running_job_pays_for_a_later_start() -> None:
     price = np.array([5.0, 4, 4, 9])
     assert cheapest_pieces(price, 2, 1, 2.0).tolist() == [1, 2]

@@ -44,13 +44,6 @@ def test_a_flat_grid_starts_now() -> None:
     assert "no worthwhile shift" in made.reason
 
 
-def test_twice_the_intensity_is_the_same_plan() -> None:
-    one = make_plan(job(), outlook(grid(VALUES), NOW), NOW, region="XX")
-    two = make_plan(job(), outlook(grid(2 * VALUES), NOW), NOW, region="XX")
-    assert two.pieces == one.pieces
-    assert two.saving == pytest.approx(one.saving)
-
-
 def test_pieces_save_no_less_than_a_whole() -> None:
     seen = outlook(grid(VALUES), NOW)
     whole = make_plan(job(8, 48), seen, NOW, region="XX")
@@ -210,9 +203,3 @@ def test_it_waits_with_no_greater_chance_to_end_dirtier_than_the_job_takes() -> 
     careful = make_plan(replace(wanted, caution=chance - 0.01), seen, NOW, region="XX")
     assert not careful.waits
     assert f"a chance of {chance:.0%} to end dirtier" in careful.reason
-
-
-def test_a_grid_without_emissions_starts_now() -> None:
-    zero = outlook(grid(np.zeros(60 * DAY)), NOW)
-    assert not np.isnan(zero.g_per_kwh).any()
-    assert not make_plan(job(), zero, NOW, region="XX").waits

@@ -25,11 +25,6 @@ def test_quarters_are_averaged_and_hours_are_spread() -> None:
     assert hours.values.tolist() == [100, 100, 200, 200]
 
 
-def test_files_of_other_steps_join() -> None:
-    joined = series_from([table([0, 60], [100, 200]), table([120, 150], [300, 400])], region="XX")
-    assert joined.values.tolist() == [100, 100, 200, 200, 300, 400]
-
-
 def test_a_time_may_name_the_end_of_its_slot() -> None:
     series = series_from([table([60, 120], [100, 200])], region="XX", label="end")
     assert series.start.timestamp() == NEW_YEAR
@@ -91,12 +86,6 @@ def test_several_regions_need_a_name() -> None:
     tables = [table([0, 30], [1, 2], region="A"), table([0, 30], [1, 2], region="B")]
     with pytest.raises(InputError, match="several regions"):
         series_from(tables)
-
-
-def test_zero_intensity_is_kept_and_said() -> None:
-    series = series_from([table([0, 30, 60], [0, 100, 100])], region="XX")
-    assert series.values[0] == 0
-    assert any("zero at times" in note for note in series.notes)
 
 
 def test_odd_steps_are_refused() -> None:

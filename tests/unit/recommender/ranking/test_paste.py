@@ -10,7 +10,7 @@ import yaml
 from kg.errors import InputError
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
-from recommender.ranking.paste import change_words, field_lines, flag_words, launch_text, pasted
+from recommender.ranking.paste import change_words, flag_words, launch_text, pasted
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import StartConfiguration
 
@@ -157,9 +157,3 @@ def test_fields_of_a_trainer_are_laid_over_those_of_its_file() -> None:
     words = words_of(pasted([field, replace(field, key="bf16", value=True)], "llama-factory"))
     assert words == ["llamafactory-cli", "train", "TASK.yaml", "per_device_train_batch_size=2", "bf16=true"]
     assert words_of(pasted([setting("--bf16")], "llama-factory")) == ["llamafactory-cli", "train", "--bf16"]
-
-
-def test_fields_of_an_object_stand_beside_their_neighbours() -> None:
-    keys = ("B.maxBatchSize", "A.port", "B.maxPrefill", "A.address")
-    fields = [replace(setting(key, 1), where=SettingPlace.JSON, file="config.json") for key in keys]
-    assert field_lines(fields) == [f"config.json: {key}=1" for key in sorted(keys)]

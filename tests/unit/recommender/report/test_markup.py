@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.report.markup import Markup, joined, name, plain, shorten, table, tag
+from recommender.report.markup import Markup, joined, name, plain, table, tag
 
 
 class Texts(HTMLParser):
@@ -49,11 +49,6 @@ def test_attributes_and_empty_elements() -> None:
     assert made == '<input type="range" aria-live="polite" class="a" open min="0" step="0.01">'
     assert tag("p", None, Markup("<b>x</b>"), "<") == "<p><b>x</b>&lt;</p>"
     assert joined(["a", None, "b"], ", ") == "a, , b"
-
-
-@given(st.text(max_size=400), st.integers(5, 100))
-def test_a_short_name_is_short(text: str, most: int) -> None:
-    assert len(shorten(text, most)) <= most
 
 
 def test_a_long_name_keeps_its_start_its_end_and_its_title() -> None:

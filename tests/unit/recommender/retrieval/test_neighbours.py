@@ -42,11 +42,6 @@ def test_the_same_task_comes_first_and_nearer_hardware_before_farther(tmp_path: 
     ]
 
 
-def test_as_many_devices_come_before_another_number(tmp_path: Path) -> None:
-    known = [problem("near", count=2), problem("far", count=8)]
-    assert [item.problem.count for item in found(tmp_path, known, problem(count=8))] == [8, 2]
-
-
 def test_a_problem_that_must_not_answer_does_not(tmp_path: Path) -> None:
     known = [problem("near"), problem("far")]
     result = found(tmp_path, known, problem(), exclude=lambda row: row.hardware == "near")

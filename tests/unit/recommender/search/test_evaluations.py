@@ -5,19 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from kg.errors import InputError
 from kg.nouns.entities import Better, Objective, Status
 from kg.nouns.values import Settings
 from recommender.search.evaluations import Evaluation, SourceTable, cost_of, half_width, value_of
-
-
-@pytest.mark.parametrize(
-    ("n", "rel"), [(2, 2e-3), (3, 2e-3), (5, 2e-3), (9, 2e-3), (10, 2e-3), (11, 0.1), (40, 0.03)]
-)
-def test_few_repeats_say_little(n: int, rel: float) -> None:
-    assert half_width(1.0, n) == pytest.approx(stats.t.ppf(0.95, n - 1) / math.sqrt(n), rel=rel)
 
 
 def test_an_evaluation_of_one_run_has_no_interval() -> None:

@@ -40,13 +40,6 @@ def task(parts: object, **more: object) -> Task:
     return read_task(TaskFile({**RAW, "parts": parts, **more}, name="t"))
 
 
-def test_a_part_has_its_own_parameters_and_those_of_nobody() -> None:
-    first, second = task(PARTS).parts
-    assert first.space.names == ("tile", "mode", "threads")
-    assert second.space.names == ("width", "ahead", "threads")
-    assert (first.metrics, second.metrics) == (("first_time",), ("second_time",))
-
-
 def test_a_part_keeps_the_constraints_that_speak_of_it_alone() -> None:
     first, second = task(PARTS).parts
     assert [str(item) for item in first.space.constraints] == ["tile * threads <= 4"]

@@ -129,11 +129,6 @@ def test_what_contradicts_is_told_and_ours_stays(make: Callable[..., Workspace])
     assert ours.trials.counts().trials == 2
 
 
-def test_a_source_that_measured_twice_contradicts_nobody(make: Callable[..., Workspace]) -> None:
-    ours, theirs = make("ours", case_line(1.0)), make("theirs", case_line(1.0), case_line(1.5))
-    assert ours.knowledge.merge(theirs.layout.root).conflict_count == 0
-
-
 def test_effects_follow_from_the_cases_that_come(make: Callable[..., Workspace]) -> None:
     shared = case_line(1.0, **PUBLISHED)
     ours = make("ours", shared)

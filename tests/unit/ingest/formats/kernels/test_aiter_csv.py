@@ -13,22 +13,6 @@ FMOE = (
 )
 
 
-def test_columns_are_taken_by_name(tmp_path: Path, read_file: Reader) -> None:
-    path = tmp_path / "dsv4_a8w8_blockscale_tuned_gemm.csv"
-    path.write_text(f"{GEMM}gfx942,304,1,768,7168,ck,8,0,23.0552,a8w8_x,0.48,239.15,0.0\n")
-    (case,), report = read_file(path)
-    assert report.format == "aiter"
-    assert case.problem.workload.operator == "gemm_a8w8_blockscale"
-    assert case.problem.workload.shape == Settings({"M": 1, "N": 768, "K": 7168})
-    assert case.problem.hardware.reported == "AMD Instinct MI300X/MI325X (gfx942, 304 CU)"
-    assert case.configuration == Settings(
-        {"libtype": "ck", "kernelId": 8, "splitK": 0, "kernelName": "a8w8_x"}
-    )
-    assert (case.measurement.metric, case.measurement.unit) == ("latency", "s")
-    assert case.measurement.value == 23.0552e-6
-    assert case.kind is Kind.MEASURED
-
-
 def test_formats_and_switches_are_of_the_task(tmp_path: Path, read_file: Reader) -> None:
     path = tmp_path / "tuned_fmoe.csv"
     formats = "ActivationType.Silu,torch.bfloat16,torch.float8_e4m3fn"

@@ -89,13 +89,3 @@ def test_a_machine_that_is_not_named_is_told(tmp_path: Path, read_file: Reader) 
     (case,), report = read_file(write(tmp_path, evaluation(machine_configuration={})))
     assert case.problem.hardware.name == "unknown"
     assert any("does not name" in guess for guess in report.guesses)
-
-
-def test_samples(shared: Path, read_file: Reader) -> None:
-    folder = shared / "formats" / "gptune_db"
-    cases, report = read_file(folder / "QTT-FDTD.json")
-    assert (len(cases), report.bad) == (8, 0)
-    assert [case.measurement.metric for case in cases] == ["run_time", "E_diff"] * 4
-    cases, report = read_file(folder / "MFEM.json.temp")
-    assert (len(cases), report.bad) == (4, 0)
-    assert [case.measurement.value for case in cases] == [86.8212, 58.3226, 61.7448, 137.763]

@@ -41,28 +41,6 @@ def test_energy_follows_from_power_and_time_of_one_row(tmp_path: Path, names: Na
     assert "energy is not in the file; it is power times time" in report.guesses
 
 
-@pytest.mark.parametrize(
-    ("name", "operator"),
-    [
-        ("conv_A100.json", "conv"),
-        ("conv_A100_power_UNFINISHED.json", "conv"),
-        ("conv_milo_A100.SECONDS.json", "conv_milo"),
-        ("folder/A100.json", "folder"),
-        ("mine.json", "conv_kernel"),
-    ],
-)
-def test_the_benchmark_is_named_by_the_file_where_that_names_a_device(
-    tmp_path: Path, names: NameResolver, name: str, operator: str
-) -> None:
-    (tmp_path / "folder").mkdir()
-    cases, report = ingest(names, cache(tmp_path, text_of(), name))
-    assert {case.problem.workload.operator for case in cases} == {operator}
-    assert {case.problem.hardware.name for case in cases} == {"nvidia-a100"}
-    told = operator != "conv_kernel"
-    assert bool(report.guesses) is told
-    assert (cases[0].source.note == "kernel conv_kernel") is told
-
-
 @pytest.mark.parametrize("kept", [4, 3])
 def test_an_unfinished_cache_gives_its_whole_rows(tmp_path: Path, names: NameResolver, kept: int) -> None:
     text = text_of().removesuffix("}\n}") + ",\n"

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from ingest.door.records import NameResolver
 from kg.nouns.values import Settings
-from tests.samples.readings import Reader, ingest
+from tests.samples.readings import Reader
 
 CSV = """\
 Kernel name,Computation duration (us),Global size,Local size,block,unroll,dram__reads.sum,Registers count
@@ -38,10 +37,3 @@ def test_csv_without_a_device_says_so(tmp_path: Path, read_file: Reader) -> None
     cases, report = read_file(path)
     assert {case.problem.hardware.name for case in cases} == {"unknown"}
     assert any("does not name" in guess for guess in report.guesses)
-
-
-def test_the_user_may_name_the_device(tmp_path: Path, names: NameResolver) -> None:
-    path = tmp_path / "output.csv"
-    path.write_text(CSV)
-    cases, _ = ingest(names, path, "RTX 2080 Ti")
-    assert {case.problem.hardware.name for case in cases} == {"rtx-2080-ti"}

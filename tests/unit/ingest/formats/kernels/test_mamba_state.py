@@ -21,15 +21,6 @@ def test_facts_come_from_the_file_name(tmp_path: Path, read_file: Reader) -> Non
     assert (case.kind, case.measurement.status) == (Kind.WINNER, Status.NOT_MEASURED)
 
 
-def test_a_device_name_may_have_parentheses(tmp_path: Path, read_file: Reader) -> None:
-    path = (
-        tmp_path / "headdim=1,dstate=2,device_name=Intel(R)_Arc(TM)_Pro_B70_Graphics,cache_dtype=float16.json"
-    )
-    path.write_text(json.dumps({"8": {"BLOCK_SIZE_M": 4}}))
-    (case,), _ = read_file(path)
-    assert case.problem.hardware.reported == "Intel(R) Arc(TM) Pro B70 Graphics"
-
-
 def test_samples_have_a_winner_for_each_key(shared: Path, read_file: Reader) -> None:
     files = sorted((shared / "formats" / "vllm_mamba_ssu").iterdir())
     assert len(files) == 2

@@ -10,11 +10,6 @@ from ingest.formats.meters.table import Knowledge, MeteredEnergy
 HOUR = MeteredEnergy(part="gpu 0", energy_j=100.0, duration_s=3600.0, start_s=0.0, kind=Knowledge.MEASURED)
 
 
-def test_windows_within_windows_count_once() -> None:
-    inner = replace(HOUR, start_s=600.0, duration_s=600.0)
-    assert uncounted_shares([inner, HOUR, inner]) == [0, 1, 0]
-
-
 def test_of_a_window_that_another_overlaps_the_rest_counts() -> None:
     second = replace(HOUR, start_s=2700.0)
     assert uncounted_shares([HOUR, second]) == [1, pytest.approx(0.75)]

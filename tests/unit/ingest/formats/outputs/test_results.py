@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from ingest.door.records import NameResolver
-from ingest.formats.outputs.tool import tools
 from ingest.questions.launches.launch import read_launch
 from ingest.reading import FileReport
 from kg.nouns.entities import Case
@@ -38,22 +37,11 @@ def test_what_a_tool_writes_is_read(tool: str, tmp_path: Path, names: NameResolv
     assert {metric: found.get(metric) for metric in expected} == pytest.approx(expected)
 
 
-def test_every_tool_has_a_sample_and_a_source() -> None:
-    read_by = {tool.id for tool in tools() for _, text, _ in SAMPLES.values() if tool.sign(text)}
-    assert read_by == {tool.id for tool in tools()}
-
-
 def test_a_served_run_says_its_work(tmp_path: Path, names: NameResolver) -> None:
     cases, _ = taken(tmp_path / "r.json", json.dumps(VLLM_SERVE), names)
     work = cases["throughput"].problem.workload
     assert dict(work.shape) == {"input_len": 1024, "output_len": 256, "concurrency": 16}
     assert dict(cases["throughput"].software) == {"vllm": ""}
-
-
-def test_a_result_with_all_its_requests_in_one_line_is_read(tmp_path: Path, names: NameResolver) -> None:
-    detailed = VLLM_SERVE | {"generated_texts": ["a" * (17 << 20)]}
-    cases, _ = taken(tmp_path / "r.json", json.dumps(detailed), names)
-    assert cases["throughput"].measurement.value == 409.6
 
 
 SCRIPT = "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --max-num-seqs 64\n"
@@ -113,12 +101,6 @@ def test_a_median_stands_for_a_mean_that_is_not_there(tmp_path: Path, names: Nam
     assert any("no mean" in guess for guess in report.guesses)
 
 
-def test_percentiles_alone_are_no_mean(tmp_path: Path, names: NameResolver) -> None:
-    without = {name: value for name, value in VLLM_SERVE.items() if name[:4] not in {"mean", "medi"}}
-    cases, _ = taken(tmp_path / "r.json", json.dumps(without), names)
-    assert set(cases) == {"throughput", "total_throughput", "ttft_p99", "tpot_p99"}
-
-
 def test_an_aborted_run_of_aiperf_is_refused(tmp_path: Path, names: NameResolver) -> None:
     name, text, _ = OUTPUTS["AIPerf"]
     cases, report = taken(
@@ -158,12 +140,6 @@ def test_runs_one_after_another_in_a_log_are_runs_of_one_command(tmp_path: Path,
     found = [case for case in cases if case.measurement.metric == "throughput"]
     assert [case.measurement.value for case in found] == [409.6, 500.0]
     assert len({case.problem.workload.model for case in found}) == 1
-
-
-def test_a_part_of_a_benchmark_names_its_summary(tmp_path: Path, names: NameResolver) -> None:
-    (tmp_path / "requests.jsonl").write_text('{"metadata": {"x_request_id": "a", "credit_issued_ns": 1}}\n')
-    _, report = ingest(names, tmp_path)
-    assert "its summary profile_export_aiperf.json is read" in report.skipped
 
 
 def test_what_the_tools_wrote_here_is_read(shared: Path, names: NameResolver) -> None:

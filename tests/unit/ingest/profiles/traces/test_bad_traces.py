@@ -86,12 +86,6 @@ def test_jobs_that_have_their_collectives_in_common_are_two(tmp_path: Path) -> N
     assert any("0% of the time of kernels is alike" in note for note in read_profile(tmp_path).notes)
 
 
-def test_ranks_of_one_job_are_no_strangers(tmp_path: Path) -> None:
-    write(tmp_path, "a", job(), 0)
-    write(tmp_path, "b", job(late=10), 1)
-    assert not any("alike" in note for note in read_profile(tmp_path).notes)
-
-
 def test_a_step_longer_than_its_trace_lasts_as_long_as_its_work(tmp_path: Path) -> None:
     events = job()
     events[0]["dur"] = events[4]["dur"] = 1e9

@@ -67,18 +67,6 @@ def test_a_step_begins_when_the_device_has_done_what_was_launched_before(tmp_pat
     assert [rank.kernels.text("step", row) for row in range(7)] == ["", "0", "0", "1", "1", "2", "2"]
 
 
-def test_without_launches_a_kernel_is_of_the_step_in_whose_mark_it_began(tmp_path: Path) -> None:
-    assert steps(read(tmp_path, *behind(recorded=False))) == pytest.approx({"0": 50, "1": 100, "2": 150})
-
-
-def test_another_stream_that_runs_ahead_moves_no_step(tmp_path: Path) -> None:
-    ahead = work(90, 1090, 1095, 20, stream=9)  # launched in step 0, run in what the device does of it
-    rank = read(tmp_path, *behind(), *ahead, *work(91, 1120, 1290, 5, stream=9))
-    assert steps(rank) == pytest.approx({"0": 100, "1": 100, "2": 100})
-    assert rank.kernels is not None
-    assert [rank.kernels.text("step", row) for row in (7, 8)] == ["0", "2"]
-
-
 def test_a_reduction_at_the_end_is_of_the_step_that_launched_it(tmp_path: Path) -> None:
     events = [item for number in range(2) for item in (mark(number, 1000 + 100 * number, 100),)]
     for number in range(2):

@@ -109,12 +109,6 @@ def test_blocks_that_share_an_index_are_told_from_those_that_have_one() -> None:
     assert glm["index_layers"] == 3
 
 
-def test_an_unknown_architecture_names_the_fields_that_it_lacks() -> None:
-    with pytest.raises(InputError, match=r"no layers, hidden_size, attention_heads \(a model swin\)") as told:
-        _sizes(model_type="swin", embed_dim=96, depths=[2, 2, 6, 2], image_size=224)
-    assert "num_hidden_layers" in told.value.hint
-
-
 def test_a_size_beyond_any_number_is_refused() -> None:
     text = '{"hidden_size": %s, "num_hidden_layers": 32, "num_attention_heads": 32}' % ("9" * 400)
     with pytest.raises(InputError, match="a number of 400 digits"):

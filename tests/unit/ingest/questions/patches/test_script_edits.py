@@ -150,11 +150,6 @@ def test_a_container_gets_its_variables_by_its_own_option() -> None:
     assert made.text == "docker run -e HCCL_X=2 --rm vllm/vllm-openai --model m\n"
 
 
-def test_line_ends_of_another_system_stay() -> None:
-    made = edited("vllm serve m --seed 1\r\necho done\r\n", ScriptEdits(flags={"--seed": ("2",)}))
-    assert made.text == "vllm serve m --seed 2\r\necho done\r\n"
-
-
 @pytest.mark.parametrize("value", ["$(cat n)", "`cat n`", "$(( 1 + 3 ))", "${N:-4}"])
 def test_a_computed_value_is_left_alone_and_said(value: str) -> None:
     for script in (f"vllm serve m --seed {value}\n", f"S={value}\nvllm serve m --seed $S\n"):

@@ -85,11 +85,6 @@ def test_no_file_is_written_outside_the_folder_of_the_script(name: str) -> None:
     assert "--max-num-seqs 64" in made.text
 
 
-def test_a_value_that_is_no_json_stays_a_text() -> None:
-    made = written(ScriptEdits(flags={"--max-num-seqs": ("[1",)}))
-    assert yaml.safe_load(made.files["s.yaml"][1])["max_num_seqs"] == "[1"
-
-
 def test_what_the_command_says_too_is_changed_in_the_command_alone() -> None:
     made = written(
         ScriptEdits(flags={"--max-num-seqs": ("64",)}), "vllm serve --config s.yaml --max-num-seqs 8\n"

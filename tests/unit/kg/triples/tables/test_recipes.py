@@ -6,11 +6,9 @@ from kg.nouns.entities import Source
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
-from kg.triples.iris import literal
 from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import all_of, from_graph, to_triples
-from kg.triples.vocabulary import TG
 
 
 def setting(where: SettingPlace, key: str, value: str) -> RecipeSetting:
@@ -51,8 +49,3 @@ def test_a_recipe_survives_the_graph(engine: type[OxigraphStore] | type[RdflibSt
     store.extend(to_triples(RECIPE))
     assert from_graph(store, Recipe, RECIPE.id) == RECIPE
     assert list(all_of(store, Recipe)) == [RECIPE]
-
-
-def test_each_key_is_there_once() -> None:
-    keys = [triple.object for triple in to_triples(RECIPE) if triple.predicate == TG.SETTING_KEY]
-    assert keys == [literal(key) for key in ("--z", "A", "compilation_config.cudagraph_mode")]

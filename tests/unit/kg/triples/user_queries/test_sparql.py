@@ -51,13 +51,6 @@ def test_ask(snapshot: Path, wanted: str, truth: str) -> None:
     assert (answer.columns, answer.rows) == (("answer",), ((truth,),))
 
 
-@pytest.mark.parametrize("query", ["CONSTRUCT WHERE { ?s tg:value ?v }", "DESCRIBE <http://example.org/0>"])
-def test_triples(snapshot: Path, query: str) -> None:
-    answer = ask(snapshot, query)
-    assert answer.columns == ("subject", "predicate", "object")
-    assert ("http://example.org/0", TG.VALUE.value) in {(row[0], row[1]) for row in answer.rows}
-
-
 def test_rows_beyond_the_limit_are_cut_and_said_to_be(snapshot: Path) -> None:
     query = "SELECT ?s WHERE { ?s tg:level ?level }"
     answer = ask(snapshot, query, limits=Limits(rows=10))

@@ -164,7 +164,6 @@ def test_a_file_that_does_not_start_what_was_decided_is_not_made(
 @pytest.mark.parametrize(
     ("hardware", "tag", "resource"),
     [
-        ("ascend-910b3", "", "huawei.com/Ascend910"),
         ("ascend-910c", "-a3", "huawei.com/Ascend910"),
         ("ascend-310p", "-310p", "huawei.com/Ascend310P"),
     ],

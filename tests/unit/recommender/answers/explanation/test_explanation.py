@@ -9,7 +9,6 @@ from kg.nouns.gain import Gain, factor_text
 from kg.nouns.values import Settings
 from recommender.answers.answer import Answer
 from recommender.answers.explanation.explanation import (
-    SHOWN,
     ChangeExplanation,
     Explanation,
     StartExplanation,
@@ -47,13 +46,6 @@ def lines(explanation: Explanation, title: str) -> tuple[str, ...]:
     return section.lines
 
 
-def test_the_headline_names_place_and_gain(explanation: ChangeExplanation) -> None:
-    item = explanation.item
-    assert explanation.headline == (
-        f"{item.title} [{item.id}]: number 1 of 5, expected gain {factor_text(item.gain)}"
-    )
-
-
 def test_what_was_asked_is_all_there(explanation: ChangeExplanation) -> None:
     said = lines(explanation, "What was asked")
     assert said[0] == "training train bert-large float16 on 8 x ascend-910a (as told: Ascend 910)"
@@ -62,15 +54,6 @@ def test_what_was_asked_is_all_there(explanation: ChangeExplanation) -> None:
     assert "observed bottleneck host-bound" in said
     assert "set now, and not advised again: enable_cpu_binding=true" in said
     assert "Ascend 910 is taken as Ascend 910A" in said
-
-
-def test_where_it_looked_are_the_neighbours(explanation: ChangeExplanation) -> None:
-    said = lines(explanation, "Where it looked")
-    assert len(said) == min(SHOWN, len(explanation.answer.neighbours))
-    assert all(
-        f"[{item['problem']}]" in line
-        for item, line in zip(explanation.answer.neighbours, said, strict=False)
-    )
 
 
 def test_what_was_left_out_has_rule_reason_and_source(explanation: ChangeExplanation) -> None:
@@ -87,13 +70,6 @@ def test_the_numbers_are_those_of_the_rank(shipped: Workspace) -> None:
     said = lines(explain(answer, item.id), "The numbers")
     assert said[0].startswith(f"gain {factor_text(item.gain)} against {item.against}")
     assert {f"{name}: {value:.4g}" for name, value in item.parts.items()} <= set(said)
-
-
-def test_what_was_never_timed_has_no_gain_among_its_numbers(explanation: ChangeExplanation) -> None:
-    assert explanation.item.gain is None
-    said = lines(explanation, "The numbers")
-    assert said
-    assert not any(line.startswith(("gain ", "probability ")) for line in said)
 
 
 def test_what_it_rests_on_has_a_source_each(explanation: ChangeExplanation) -> None:
@@ -124,11 +100,6 @@ def test_the_json_has_the_whole_answer(explanation: ChangeExplanation) -> None:
     content = explanation.to_json()
     assert content["explained"] == explanation.item.id
     assert content["answer"] == explanation.answer.to_json()
-
-
-def test_a_stranger_is_not_explained(explanation: ChangeExplanation) -> None:
-    with pytest.raises(KeyError):
-        explain(explanation.answer, "0" * 12)
 
 
 def item(identifier: str, factor: float, **more: Any) -> Change:

@@ -52,12 +52,6 @@ def test_a_corrected_step_is_as_sure_as_its_runs_make_it_and_never_less_than_bef
     assert steps.doubt.tolist() == pytest.approx((spreads / OF_THE_PRICE).tolist())
 
 
-def test_runs_of_two_layouts_tell_them_apart() -> None:
-    means, _ = correction(run(HERE, 0.3), run(WIDER, -0.3)).at([HERE, WIDER])
-    assert means[0] > 0.1
-    assert means[1] < -0.1
-
-
 def test_what_runs_of_one_problem_have_in_common_counts_less_than_two_problems() -> None:
     other = replace(HERE, load=5.0)
     alone = correction(run(HERE, 0.3), run(other, 0.3)).at([HERE])[0][0]
@@ -76,12 +70,6 @@ def test_what_a_run_does_not_state_is_taken_to_be_alike(unstated: StepPlace, oth
     alike = correction(run(HERE, 0.3)).at([HERE])[0][0]
     assert correction(run(unstated, 0.3)).at([HERE])[0][0] == pytest.approx(alike)
     assert correction(run(other, 0.3)).at([HERE])[0][0] < alike
-
-
-def test_the_order_of_runs_is_nothing() -> None:
-    runs = [run(HERE, 0.3), run(WIDER, -0.1), run(replace(HERE, load=3.0), 0.2, "two")]
-    one, other = correction(*runs).at([HERE, WIDER]), correction(*reversed(runs)).at([HERE, WIDER])
-    np.testing.assert_allclose(one, other, atol=1e-12)
 
 
 def test_a_level_adds_to_what_runs_elsewhere_say_and_moves_every_configuration_alike() -> None:

@@ -38,11 +38,6 @@ def test_a_ring_sends_what_the_operation_needs(name: str, sent: float) -> None:
     )
 
 
-def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather() -> None:
-    both = us(SWITCHED, "reduce_scatter", 4 * MIB / 4, 4) + us(SWITCHED, "all_gather", 4 * MIB / 4, 4)
-    assert us(SWITCHED, "all_reduce", 4 * MIB, 4) == pytest.approx(both - PHYSICS["collective_start_us"])
-
-
 def test_a_mesh_has_a_link_to_every_other_device() -> None:
     assert us(MESH, "all_gather", MIB, 2) == us(MESH, "all_gather", MIB, 8)
     assert us(SWITCHED, "all_gather", MIB, 8) - PHYSICS["collective_start_us"] == pytest.approx(

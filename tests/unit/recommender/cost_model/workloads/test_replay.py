@@ -61,18 +61,6 @@ def test_a_figure_does_not_depend_on_what_is_replayed_beside_it(monkeypatch: pyt
         ), name
 
 
-def test_users_of_equal_requests_stay_together() -> None:
-    """Five begin in one step, end in one and begin again; ten that two steps hold take turns."""
-    assert replayed(load(users=5.0))["ttft_s"] == pytest.approx(0.51)
-    crowd = replayed(load(users=8.0, room=400.0))
-    assert 0.41 <= crowd["ttft_s"] < crowd["ttft_p99_s"] <= 1.1
-
-
-def test_more_users_than_seats_wait_for_a_seat() -> None:
-    seated, waiting = (replayed(load(users=users, seats=2.0))["ttft_s"] for users in (2.0, 6.0))
-    assert waiting > 3 * seated
-
-
 def test_a_prompt_longer_than_a_step_takes_several_or_one_of_its_own() -> None:
     chunked, whole = (replayed(load(room=40.0, whole=one))["ttft_s"] for one in (False, True))
     assert chunked == pytest.approx(0.13)

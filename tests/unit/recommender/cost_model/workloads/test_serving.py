@@ -164,15 +164,6 @@ def test_uneven_stages_take_the_longest_one() -> None:
     assert two > one
 
 
-def test_a_tail_of_answers_meets_more_than_the_mean_of_other_prefills() -> None:
-    alone, few, many = (
-        serve({"tp": 16, "batch": b, "input_len": 8192, "output_len": 256}).extra for b in (1, 8, 64)
-    )
-    assert alone["tpot_p99_s"][0] == pytest.approx(alone["tpot_s"][0])
-    assert few["tpot_p99_s"][0] > few["tpot_s"][0]
-    assert many["tpot_p99_s"][0] >= many["tpot_s"][0]  # who began together ends together
-
-
 def test_blocks_that_the_host_runs_wait_for_its_memory() -> None:
     base: dict[str, object] = {"tp": 16, "batch": 2, "input_len": 2048}
     whole, stated, half, fast = serve(

@@ -82,12 +82,6 @@ def test_drafts_shorten_answers_of_engines_in_step_as_of_one() -> None:
         assert drafts["throughput"] > 1.05 * plain["throughput"]
 
 
-def test_no_more_is_answered_than_is_in_flight() -> None:
-    full, few = flow(batch=8), flow(batch=8, concurrency=2)
-    assert few["throughput"] == pytest.approx(100 * 2 / (few["first_s"] + 100 * few["tpot_s"]))
-    assert few["throughput"] < full["throughput"]
-
-
 def test_requests_that_come_faster_wait_longer_and_without_end_beyond_what_can_be_answered() -> None:
     turn = 0.2 + 100 * 0.01
     slow, fast, more = (flow(request_rate=share / turn) for share in (0.2, 0.8, 1.1))
@@ -128,10 +122,3 @@ def test_fewer_run_where_they_come_slowly_and_their_steps_are_shorter() -> None:
     slow, fast = (flow(batch=64, decode_s=0.05, base_s=0.01, request_rate=rate) for rate in (0.1, 3.0))
     assert slow["tpot_s"] < fast["tpot_s"] < 0.07
     assert slow["tpot_s"] == pytest.approx(0.01 + 0.04 / 64, rel=0.1)
-
-
-def test_users_who_go_on_meet_prompts_of_others_at_worst() -> None:
-    few, many = (flow(batch=users, concurrency=users) for users in (4, 32))
-    waits = [one["ttft_p99_s"] - one["ttft_s"] for one in (few, many)]
-    assert 0.2 < waits[0] < 3 * 0.2  # the prompts of the three others at most
-    assert waits[0] < waits[1] < 31 * 0.2

@@ -24,9 +24,3 @@ def test_outcomes_move_the_strength_of_an_edge(network: CauseNetwork) -> None:
 def test_the_shipped_network_has_no_circle(network: CauseNetwork) -> None:
     for node in network.labels:
         assert all(node not in network.above(edge.effect) for edge in network.effects(node))
-
-
-def test_how_much_memory_there_is_makes_no_kernel_longer(network: CauseNetwork) -> None:
-    causes = {edge.cause for edge in network.causes("slow-rank")}
-    assert {"cast-traffic", "frequency-drop", "fixpipe-bound"} <= causes
-    assert not {"memory-fragmentation", "memory-capacity", "memory-allocation-stall"} & causes

@@ -63,16 +63,6 @@ def test_calls_inside_calls_are_counted_once(make: Any, thresholds: Any) -> None
     ].lost_us == pytest.approx(1000.0)
 
 
-def test_savers_call_each_other(make: Any, network: Any, thresholds: Any) -> None:
-    saves = [
-        call("save", "torch/serialization.py: save", 4000.0, 2),
-        call("save", "torch/distributed/checkpoint/state_dict_saver.py: save", 5000.0),
-    ]
-    run = make(gap_us=60.0, calls=saves)
-    assert analyse(run, thresholds)["checkpoint-stall"].lost_us == pytest.approx(5000.0)
-    assert diagnose(run, network, thresholds).findings[0].cause.chain == ("host-bound", "checkpoint-stall")
-
-
 def test_what_the_collector_takes_is_no_synchronisation(make: Any, thresholds: Any) -> None:
     waits, pause = call("runtime", "cudaStreamSynchronize", 50_000.0, 99), call("gc", "gc.collect", 5500.0, 3)
 

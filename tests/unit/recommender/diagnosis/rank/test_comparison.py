@@ -57,16 +57,6 @@ def test_casts_that_were_there_before_are_not_what_became_worse(
     assert found[0].cause.lost_us == pytest.approx(longer, rel=0.15)  # as sure as the threshold is
 
 
-def test_more_casts_are(make: Any, network: Any, thresholds: Any) -> None:
-    found = diagnose(make(CASTS * 2), network, thresholds, before=make(CASTS)).findings
-    assert [item.cause.node for item in found] == ["cast-traffic"]
-
-
-def test_without_an_earlier_run_casts_are_told_as_such(make: Any, network: Any, thresholds: Any) -> None:
-    found = diagnose(held_up(make(CASTS), "Cast", 2.0, HELD_UP), network, thresholds).findings
-    assert found[0].cause.node == "cast-traffic"
-
-
 def test_a_kernel_slowed_by_its_clock_alone_is_held_up_by_no_pipe(make: Any, thresholds: Any) -> None:
     pipes = {"aiv_vec_ratio": 0.3, "aiv_mte2_ratio": 0.95}
     before = held_up(make(SEARCHES), "TopKV2", 1.0, pipes)

@@ -121,16 +121,6 @@ def test_a_damaged_series_never_blocks(shelf: GreenShelf, tmp_path: Path, kind: 
     assert any("damaged" in text for text in said)
 
 
-@pytest.mark.parametrize("name", ["a/b", "../out", "device-machine", "x" * 300, "\udcff"])
-def test_any_name_will_do(shelf: GreenShelf, tmp_path: Path, name: str) -> None:
-    wanted = request(tmp_path, region="", name=name, devices=("machine", "a/b", "../c"))
-    assert Waiter(shelf, wanted, lambda _: None, Night().clocks).run() == 0
-    assert (tmp_path / "ran").read_text() == "x"
-    places = {path.name for path in (tmp_path / "green" / "waiting").iterdir()}
-    assert {name.partition("-")[0] for name in places} == {"wait", "device"}
-    assert {path.name for path in tmp_path.iterdir()} == {"green", "ran"}
-
-
 def test_a_folder_that_cannot_be_written_runs_at_once(shelf: GreenShelf, tmp_path: Path) -> None:
     (tmp_path / "green" / "waiting").write_text("no folder")
     said: list[str] = []

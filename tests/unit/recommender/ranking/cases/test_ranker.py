@@ -93,17 +93,6 @@ def xs(ranking: Ranking) -> list[object]:
     return [item["x"] for item in ranking.configurations]
 
 
-def test_a_single_source_is_copied_in_its_order(tmp_path: Path) -> None:
-    ranking = rank(tmp_path, {problem("near"): table(3.0, 1.0, 2.0)})
-    assert xs(ranking) == [2, 4, 1]
-    assert ranking.distance is Distance.SAME_ARCHITECTURE
-
-
-def test_the_nearer_device_outweighs_the_farther(tmp_path: Path) -> None:
-    ranking = rank(tmp_path, {problem("near"): table(1.0, 2.0), problem("foreign"): table(2.0, 1.0)}, k=1)
-    assert xs(ranking) == [1]
-
-
 def by(source: str, rows: list[Trial]) -> list[Trial]:
     return [replace(row, source_id=source) for row in rows]
 
@@ -217,10 +206,6 @@ def test_winners_alone_are_a_list_without_a_gain(tmp_path: Path) -> None:
 def test_what_failed_stands_behind_what_ran(tmp_path: Path) -> None:
     ranking = rank(tmp_path, {problem("near"): table(1.0, None, 1.2)})
     assert xs(ranking)[:2] == [1, 4]
-
-
-def test_nobody_known_is_an_empty_list(tmp_path: Path) -> None:
-    assert rank(tmp_path, {}).order == ()
 
 
 def test_what_cannot_run_is_left_out(tmp_path: Path) -> None:

@@ -111,19 +111,6 @@ def test_a_few_rows_timed_once_keep_their_numbers_and_say_so(shipped_path: Path,
     assert first.probability is None
 
 
-def test_time_decides_whatever_else_was_measured(
-    shipped_path: Path, tmp_path: Path, table: list[str]
-) -> None:
-    energy = [row(tile, 9 - time, "energy", "J") for tile, time in TIMES.items()]
-    more = [
-        row(1, 1.0, "energy", "J", task={"kind": "kernel", "op": "toy_add", "shape": {"n": at}})
-        for at in (1, 2)
-    ]
-    found = answer(shipped_path, [*energy, *more, *table], tmp_path)
-    assert found.problem.objective.metric == "kernel_time"
-    assert dict(found.recommendations[0].configuration) == {"tile": 1}
-
-
 def test_of_repeats_the_mean_counts_and_one_lucky_reading_wins_nothing(
     shipped_path: Path, tmp_path: Path
 ) -> None:

@@ -19,11 +19,6 @@ def test_the_farther_a_batch_the_less_is_shared() -> None:
     assert near[2] < near[1]
 
 
-def test_what_either_does_not_state_sets_nothing_apart() -> None:
-    assert (nearness(ASKED, [Settings(), Settings({"output_len": 9, "tp": 4})], ["", ""]) == 1).all()
-    assert (nearness(Settings(), [Settings({"batch": 1}), Settings({"batch": 512})], ["", ""]) == 1).all()
-
-
 def test_another_framework_keeps_its_share() -> None:
     near = nearness(ASKED, [Settings(), Settings(), Settings()], ["", "sglang", "sglang"])
     share = context_distance().other_framework

@@ -3,7 +3,6 @@
 import itertools
 import math
 from dataclasses import replace
-from statistics import fmean
 
 import pytest
 from hypothesis import given
@@ -50,12 +49,6 @@ def distance(one: str, other: str) -> Distance:
 
 def expect(*seen: ObservedEffect, components: Components | None = None) -> Gain:
     return posterior(PRIOR, seen, HERE, distance, components or Components())[0]
-
-
-def test_without_evidence_it_is_the_prior() -> None:
-    gain = expect()
-    assert gain.expected == pytest.approx(0.05)
-    assert width(gain) == pytest.approx(2 * NORMAL_90 * math.sqrt(0.1**2 + 0.08**2 + 0.05**2))
 
 
 @given(evidence)
@@ -144,17 +137,6 @@ def test_what_is_distrusted_hardly_moves_what_is_known_well() -> None:
         context=Context(hardware="other", family="bert"), mean=2.0, n=1000, trust=Trust.LOW.weight
     )
     assert abs(expect(known, far).expected - expect(known).expected) < 0.01
-
-
-@given(st.lists(gains, min_size=1, max_size=8))
-def test_null_and_negative_outcomes_lower_it(good: list[float]) -> None:
-    known, n = fmean(good), len(good) + 1
-    for found in (0.0, -0.3):
-        if known > found + 1e-9:
-            after, before = (
-                ObservedEffect(context=HERE, mean=mean, n=n) for mean in (fmean([*good, found]), known)
-            )
-            assert expect(after).expected < expect(before).expected
 
 
 def test_a_sign_that_depends_on_the_hardware_is_told_apart() -> None:

@@ -13,7 +13,6 @@ from recommender.ranking.changes.robust import (
     location_and_scale,
     mean_square,
     variance_of,
-    weighted_median,
 )
 
 LEAST = 0.01
@@ -44,16 +43,6 @@ def test_a_weight_counts_as_so_many_observations() -> None:
     values = drawn(9)
     doubled = location_and_scale([*values, *values[:3]], [1.0] * 12, LEAST)
     assert location_and_scale(values, [2.0] * 3 + [1.0] * 6, LEAST) == pytest.approx(doubled, rel=1e-6)
-
-
-def test_equal_observations_have_the_least_scale() -> None:
-    assert location_and_scale([0.3, 0.3, 0.3], [1.0] * 3, LEAST) == pytest.approx((0.3, LEAST))
-
-
-def test_the_median_halves_the_weight() -> None:
-    assert weighted_median([3.0, 1.0, 2.0], [1.0, 1.0, 1.0]) == 2.0
-    assert weighted_median([1.0, 2.0], [1.0, 1.0]) == 1.5
-    assert weighted_median([1.0, 2.0, 3.0], [5.0, 1.0, 1.0]) == 1.0
 
 
 def test_the_mean_of_clipped_squares_is_that_of_a_normal() -> None:

@@ -209,13 +209,6 @@ def test_an_effect_weighs_as_its_least_trusted_source(level: Trust, weight: floa
     assert trust() == pytest.approx(usual * weight)
 
 
-def test_nearer_evidence_is_trusted_more(ranker: StrategyRanker) -> None:
-    seen = {item.strategy.id: item.effects for item in ranker.rank(problem(wait=0.3))[0]}
-    [near], [far] = seen["overlap"], seen["compress"]
-    assert near.trust == far.trust == 1
-    assert near.weight > far.weight > 0
-
-
 def test_what_does_harm_there_is_refused_with_its_source(ranker: StrategyRanker) -> None:
     ranked, refused = ranker.rank(problem(wait=0.3, memory=0.2))
     assert "harmful" not in ids(ranked)
@@ -238,14 +231,6 @@ def test_what_is_set_is_not_advised_and_what_it_excludes_is_refused(ranker: Stra
     assert rules(refused) == {"compress": "it goes with what is set"}
     ranked, refused = ranker.rank(problem(current={"compress": 8}, wait=0.3))
     assert rules(refused) == {"overlap": "it goes with what is set"}
-
-
-def test_no_two_that_exclude_each_other_are_chosen(ranker: StrategyRanker) -> None:
-    ranked, _ = ranker.rank(problem(wait=0.3))
-    for k in range(1, 8):
-        chosen = {item.strategy.id for item in choose(ranked, k)}
-        assert not {"overlap", "compress"} <= chosen
-        assert len(chosen) == min(k, len(ranked) - 1)
 
 
 def test_each_bottleneck_has_its_first_before_any_has_its_second(ranker: StrategyRanker) -> None:

@@ -141,10 +141,6 @@ def test_memory_is_as_little_as_the_start_may_fill(shipped: Workspace) -> None:
     assert terms(shipped, current={"--mem-fraction-static": 0.5}).usable == 0.5
 
 
-def test_a_told_load_is_the_one_under_way(shipped: Workspace) -> None:
-    assert apart(shipped, traits={"concurrency": 16}).at_once == 16
-
-
 def test_what_is_not_served_in_one_piece_or_cannot_be_parted_has_none(shipped: Workspace) -> None:
     assert beside(*begun(shipped, traits={"disaggregated": False})) is None
     assert beside(*begun(shipped, phase="decode")) is None

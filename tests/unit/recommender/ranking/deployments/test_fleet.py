@@ -38,13 +38,6 @@ def test_the_error_of_the_throughput_is_room_that_a_rate_needs(chance: float) ->
     assert fleet.instances == math.ceil(9.5 * math.exp(NormalDist().inv_cdf(chance) * 0.5))
 
 
-def test_a_surer_throughput_needs_fewer() -> None:
-    sizes = [fleet.instances for s in (0.1, 0.5, 0.9) if (fleet := fewest(rated(spread=s), 95.0, (), 0.9))]
-    assert len(sizes) == 3
-    assert sizes == sorted(sizes)
-    assert sizes[0] < sizes[-1]
-
-
 def test_a_limit_that_waiting_breaks_needs_more_and_one_that_is_never_kept_has_none() -> None:
     plain, tail = (fewest(rated(), 50.0, limits, 0.5) for limits in ((), (limit("ttft_p99", 0.3),)))
     assert plain is not None

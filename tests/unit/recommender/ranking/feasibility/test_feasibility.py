@@ -101,11 +101,6 @@ def test_a_chip_with_fp8_may_use_it_and_one_that_is_not_described_whole_is_not_r
     assert not rules.check(Settings({"tp": 8, "fp8": True}))
 
 
-def test_memory_is_not_guessed_where_the_split_is_not_told() -> None:
-    assert broken({"micro_batch_size": 64}) == {}
-    assert broken({"micro_batch_size": 64}, asked(count=1)) != {}
-
-
 def test_a_missing_fact_skips_the_rule_and_is_said() -> None:
     rules = QuestionFeasibility(asked(), {"layers": 32}, ASCEND)
     assert not rules.check(Settings({"tp": 1, "micro_batch_size": 64}))

@@ -81,12 +81,6 @@ def test_an_engine_that_hands_out_blocks_starts_with_less_than_its_longest_reque
     assert not found.starts
 
 
-def test_a_length_that_requests_have_is_not_shortened() -> None:
-    found = fit(memory_share=0.9, max_len=40960, asked=40000)
-    assert found is not None
-    assert all(change.get("max_len", 40960) == 40960 for change in found.reliefs)
-
-
 def test_what_is_left_open_or_lies_elsewhere_is_not_judged() -> None:
     moved: dict[str, Any] = {"--cpu-offload-gb": 40}
     assert fit(memory_share=0.5, **moved) is None

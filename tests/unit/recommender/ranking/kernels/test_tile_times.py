@@ -32,12 +32,6 @@ def test_parts_that_overlap_cost_more_where_they_are_alike() -> None:
     assert overlapped(math.inf, ONE, 2 * ONE, 0.5) == 2
 
 
-def test_what_does_not_overlap_adds_up() -> None:
-    assert seconds(stages=ONE) > seconds() * 1.3
-    assert seconds(near=ONE * 900, has_two_near=False) > seconds(near=ONE * 900) * 1.2
-    assert seconds(other=ONE * 900, is_chained=True) > seconds(other=ONE * 900) * 1.2
-
-
 def test_programs_of_a_core_hide_each_others_waiting() -> None:
     slow = {"latency": 5000.0, "stages": ONE, "parts": ONE * 400}
     assert seconds(**slow, resident=4.0) < seconds(**slow) * 0.5

@@ -72,11 +72,3 @@ def test_runs_of_a_layout_are_those_of_device_engine_and_layout(shipped_path: Pa
         line = describe_run(found[0], 1)
         assert "correct" not in line
         assert case_settings(found[0], None) == []
-
-
-def test_runs_of_another_network_change_nothing(
-    shipped: Workspace, shipped_path: Path, tmp_path: Path
-) -> None:
-    others = [case(9000, tp=8, model="qwen3-32b"), case(100, model="deepseek-r1", tp=8)]
-    with with_cases(shipped_path, tmp_path, *others) as workspace:
-        assert starts(workspace).first == starts(shipped).first

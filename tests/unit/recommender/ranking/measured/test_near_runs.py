@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from recommender.cost_model.question import Question
-from recommender.ranking.measured import near_runs
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import DEVICE, MODEL, case, with_cases
 
@@ -46,16 +45,6 @@ def test_a_later_training_of_the_network_is_near_and_another_size_is_not(
     with with_cases(shipped_path, tmp_path, *cases) as workspace:
         [run] = workspace.snapshot.near_runs.near(question(workspace))
     assert run.trial.measurement.value == 3000
-
-
-def test_the_same_device_comes_before_like_lengths(
-    shipped_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(near_runs, "MOST_PROBLEMS", 2)
-    cases = [case(1000, hardware="h200"), case(2000, input_len=4096), case(3000, input_len=2048)]
-    with with_cases(shipped_path, tmp_path, *cases) as workspace:
-        found = workspace.snapshot.near_runs.near(question(workspace))
-    assert [run.trial.measurement.value for run in found] == [3000, 2000]
 
 
 def test_published_runs_are_nobodys_own(shipped: Workspace) -> None:

@@ -1,6 +1,5 @@
 """Measured runs among the cases of a workspace."""
 
-import math
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -98,18 +97,6 @@ def test_an_engine_runs_what_it_is_sent_up_to_its_batch(shipped_path: Path, tmp_
             18: 1,
             3000: 16,
         }
-
-
-def test_a_slower_run_has_a_longer_time(shipped_path: Path, tmp_path: Path) -> None:
-    with with_cases(shipped_path, tmp_path, case(3900, at_once=64), case(1950, at_once=65)) as workspace:
-        fast, slow = sorted(runs(workspace), key=lambda run: run.log_ratio)
-    assert slow.log_ratio - fast.log_ratio == pytest.approx(math.log(2), abs=0.05)
-
-
-def test_a_run_far_from_its_price_is_of_something_else(shipped_path: Path, tmp_path: Path) -> None:
-    with with_cases(shipped_path, tmp_path, case(3900), case(39, tp=8)) as workspace:
-        [run] = runs(workspace)
-    assert run.place.layout[0] == 1.0
 
 
 def test_of_very_many_own_runs_some_stand_for_all() -> None:

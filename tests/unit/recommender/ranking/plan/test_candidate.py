@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Kind
@@ -22,7 +20,6 @@ from recommender.ranking.changes.bottlenecks import Match
 from recommender.ranking.changes.prior import Prior
 from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 from recommender.ranking.plan.candidate import (
-    LEAST_CHANCE,
     USUAL,
     of_recipes,
     of_strategy,
@@ -95,13 +92,6 @@ def ordered(*items: tuple[RankedStrategy, float]) -> list[str]:
     made = [candidate(item, share) for item, share in items]
     kept = [one for one in made if one is not None]
     return [one.strategy for one in sorted(kept, key=lambda one: one.order)]
-
-
-@given(st.floats(-0.5, 0.5))
-def test_what_is_expected_to_lose_is_not_offered(gain: float) -> None:
-    made = candidate(ranked(gain=gain))
-    expected = Gain(expected=gain, low=gain - 0.1, high=gain + 0.1).probability_of_gain
-    assert (made is not None) == (expected >= LEAST_CHANCE)
 
 
 def test_a_gain_of_the_prior_alone_is_not_shown_as_one() -> None:

@@ -122,14 +122,6 @@ def test_recipes_that_are_withheld_are_not_in_the_plan(shipped: Workspace) -> No
     assert all(change.strategy for change in bare.plan.changes)
 
 
-@pytest.mark.parametrize("reason", ["framework"])
-def test_what_another_framework_reads_is_no_news(shipped: Workspace, reason: str) -> None:
-    made = planned(shipped)
-    assert made is not None
-    assert any(f": {reason}: " in refusal.reason for refusal in made.refused)
-    assert not any(one.because.startswith(f"{reason}: ") for one in made.plan.not_here)
-
-
 def test_a_short_time_for_each_token_has_gains_of_its_own(shipped: Workspace) -> None:
     """Drafts halve the time of a token for one user; the same change is worth less where many wait."""
     question: dict[str, Any] = {"model": "qwen3-32b", "phase": "serving", "count": 4}

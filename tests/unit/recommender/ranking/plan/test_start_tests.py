@@ -96,12 +96,6 @@ def test_it_says_less_elsewhere(model: str, chip: str) -> None:
     assert here.recipes["r"] <= there.recipes["r"] < 1
 
 
-def test_the_order_of_tests_does_not_matter() -> None:
-    tests = [(outcome(gain, number=number), problem()) for number, gain in enumerate((-0.3, 0.1, 0.2))]
-    one, other = reliability(*tests), reliability(*reversed(tests))
-    assert one.recipes == pytest.approx(other.recipes)
-
-
 def test_a_gain_in_another_metric_says_nothing() -> None:
     test = replace(outcome(-0.3), metric="ttft")
     assert reliability((test, problem())).recipes == {}

@@ -12,7 +12,6 @@ from kg.nouns.layout import ParallelLayout
 from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.model_traits import ModelTraits
 from recommender.ranking.starts.layout_choice import (
-    TRUST_UNHEARD,
     ChosenLayout,
     choose_layouts,
     degrees,
@@ -30,12 +29,6 @@ def option(merit: float | None = 0.0, *, within: bool = True, **sizes: Any) -> P
 
 FAST, USUAL = option(1.0, tp=1, dp=8), option(0.0, tp=8)
 PUBLISHED = recipe("published", layout={"tp": 8})
-
-
-def test_without_recipes_the_price_decides() -> None:
-    chosen = choose_layouts([USUAL, FAST], [], training=False)
-    assert [one.option for one in chosen] == [FAST, USUAL]
-    assert [(one.agreement, one.nearest) for one in chosen] == [(0.0, None)] * 2
 
 
 def test_recipes_outweigh_a_price_that_is_little_better() -> None:
@@ -67,17 +60,6 @@ def test_the_nearest_recipe_is_the_one_whose_layout_is_most_alike() -> None:
             USUAL.layout: PUBLISHED,
             FAST.layout: other,
         }
-
-
-def test_a_recipe_of_one_device_splits_nothing() -> None:
-    [alone] = weighed(recipe("alone", layout={"tp": 1}, devices=1))
-    assert likeness(FAST.layout, alone, training=False) == pytest.approx(1.0)
-    assert likeness(USUAL.layout, alone, training=False) == pytest.approx(math.exp(-3))
-
-
-def test_where_a_time_is_to_be_short_the_price_decides_again() -> None:
-    chosen = choose_layouts([USUAL, FAST], weighed(PUBLISHED), training=False, trust=TRUST_UNHEARD)
-    assert chosen[0].option is FAST
 
 
 def test_what_keeps_the_limits_goes_first() -> None:

@@ -114,11 +114,6 @@ def test_the_order_in_which_recipes_agree_changes_no_value(order: list[AgreedSet
     assert values(write(*order)) == values(write(*SETTINGS))
 
 
-def test_exports_flags_and_fields_are_each_together() -> None:
-    places = [item.where for item in write(*SETTINGS).settings]
-    assert places == sorted(places, key=list(dict.fromkeys(places)).index)
-
-
 def test_what_recipes_set_is_not_set_again_by_the_price() -> None:
     start = write(agreed("--max-num-seqs", "64"))
     assert values(start)["--max-num-seqs"] == 64
@@ -191,12 +186,6 @@ def test_a_switch_in_the_environment_is_a_number() -> None:
     about = situation(framework="vllm-ascend", version="0.18.0", current={"sequence_parallel": True})
     [item] = with_current([], about, screen(about), is_divided=False)
     assert (item.where, item.value) == (SettingPlace.ENV, 1)
-
-
-def test_a_value_of_the_question_is_not_called_one_of_recipes() -> None:
-    start = write(agreed("--max-num-seqs", "16"), about=situation(concurrency=8))
-    [item] = [item for item in start.settings if item.key == "--max-num-seqs"]
-    assert (item.value, item.origin, item.source) == (2, Origin.COST_MODEL, "requests at once")
 
 
 def test_a_setting_that_the_price_assumes_is_left_out_where_the_release_does_it_anyway() -> None:

@@ -58,10 +58,6 @@ def test_a_right_source_keeps_its_say_and_a_wrong_one_loses_it() -> None:
     assert wrong.weights[0] < 0.5
 
 
-def test_before_results_the_source_is_believed() -> None:
-    assert np.corrcoef(mixture(TRUTH).mean, TRUTH)[0, 1] > 0.99
-
-
 def test_failures_are_worse_than_anything_that_ran() -> None:
     beliefs = told(mixture(), 10)
     worst = int(np.argmax(TRUTH[20:])) + 20

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from recommender.search.belief.kernel import Hyperparameters, KernelPrior, matern
-from recommender.search.belief.minimisation import minimise
 from recommender.search.belief.surrogate import PoolProcess
 
 RNG = np.random.default_rng(0)
@@ -139,14 +138,6 @@ def test_fitting_finds_the_parameter_that_matters() -> None:
     p.choose(rows, np.sin(9 * F[:, 1].astype(float)), steps=40)
     assert p.kernel.scales.argmin() == 1
     assert p.kernel.scales[1] < 0.5 * p.kernel.scales[[0, 2]].min()
-
-
-def test_minimise_finds_the_bottom_of_a_bent_valley() -> None:
-    def valley(x: np.ndarray) -> tuple[float, np.ndarray]:
-        a, b = x[1] - x[0] ** 2, 1 - x[0]
-        return float(10 * a * a + b * b), np.array([-40 * a * x[0] - 2 * b, 20 * a])
-
-    assert minimise(valley, np.array([-1.0, 1.0]), 200) == pytest.approx([1, 1], abs=0.1)
 
 
 def test_hyperparameters_go_there_and_back() -> None:

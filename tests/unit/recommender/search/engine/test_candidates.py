@@ -33,11 +33,6 @@ def test_of_a_large_space_the_best_leave_the_reserve() -> None:
     assert pool.remaining == 7260
 
 
-def test_what_is_there_is_not_added_again() -> None:
-    pool = Candidates(grid(10), np.random.default_rng(0))
-    assert len(pool.add(pool.u[[3, 3]], proposable=True)) == 0
-
-
 def test_the_farthest_is_far_from_all_that_are_taken() -> None:
     pool = Candidates(grid(10), np.random.default_rng(0))
     pool.open[[0, len(pool) - 1]] = False

@@ -132,27 +132,6 @@ def test_telling_all_again_continues_the_search() -> None:
     assert again.incumbent == first.incumbent
 
 
-def test_a_cold_search_starts_far_apart() -> None:
-    near = []
-    for seed in range(4):
-        search = Search(space=SPACE, objectives=(TIME,), seed=seed)
-        told(search, 4)
-        u = SPACE.features(SPACE.encode([item.configuration for item in search.evaluations]))
-        away = ((u[:, None] - u[None]) ** 2).sum(axis=2) + 9.0 * np.eye(4)
-        near.append(float(away.min()))
-    drawn = SPACE.features(SPACE.sample_coordinates(np.random.default_rng(0), 400)).reshape(100, 4, -1)
-    away = ((drawn[:, :, None] - drawn[:, None]) ** 2).sum(axis=3) + 9.0 * np.eye(4)
-    assert min(near) > np.quantile(away.min(axis=(1, 2)), 0.95)
-
-
-def test_a_batch_has_no_duplicates_and_spreads() -> None:
-    search = Search(space=SPACE, objectives=(TIME,), seed=2)
-    told(search, 10)
-    batch = [s.configuration for s in search.ask(8)] + [s.configuration for s in search.ask(4)]
-    assert len(set(batch)) == 12
-    assert not set(batch) & {e.configuration for e in search.evaluations}
-
-
 def test_a_small_space_is_evaluated_once_and_then_done() -> None:
     space = SearchSpace(parameters=(Parameter(name="n", kind=ParameterKind.ORDINAL, values=(1, 2, 3, 4, 5)),))
     search = Search(space=space, objectives=(TIME,), default=Settings({"n": 4}))

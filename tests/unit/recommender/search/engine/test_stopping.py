@@ -23,7 +23,3 @@ def test_an_exhausted_space_ends_a_search() -> None:
     assert "every configuration" in str(
         StopRule().reason(evaluations=1, idle=0, open_points=0, expected=None)
     )
-
-
-def test_nothing_expected_where_no_model_spoke() -> None:
-    assert StopRule(minimum_gain=0.5).reason(evaluations=1, idle=0, open_points=None, expected=None) is None

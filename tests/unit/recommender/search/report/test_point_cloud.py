@@ -41,11 +41,6 @@ def test_a_short_search_is_drawn_point_by_point() -> None:
     assert course["failed"] == [2]
 
 
-def test_a_search_without_success_has_no_points() -> None:
-    course = course_points(history([None, None]))
-    assert (course["points"], course["best"], course["failed_count"]) == ([], [], 2)
-
-
 def test_of_a_long_search_the_best_and_every_nth_are_kept() -> None:
     rng = np.random.default_rng(0)
     values = rng.lognormal(0, 1, 2 * MOST_POINTS).tolist()

@@ -53,12 +53,6 @@ def healthy() -> list[Evaluation]:
     return [*tried, *near, ran(tried[-1].values[0] or 0, **_set(tried[-1]))]
 
 
-def test_a_healthy_search_is_left_in_peace() -> None:
-    found = check(of(healthy()))
-    assert found.symptoms == ()
-    assert found.undetermined == ()
-
-
 def test_what_cannot_be_told_is_said() -> None:
     untold = check(of([ran(2.0, None, a=1), ran(1.0, None, a=2)])).undetermined
     assert [text.partition(":")[0] for text in untold] == ["regression", "convergence", "time"]

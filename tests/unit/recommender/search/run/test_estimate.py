@@ -70,10 +70,6 @@ def test_costs_are_the_expression_over_parameters_and_sizes_best_first() -> None
         assert cost == 64 / tile * (2 if configuration["flags"] == "-O2" else 1)
 
 
-def test_a_parameter_goes_before_a_size_of_its_name() -> None:
-    assert set(source_of("tile", tile=7).values()) == {16, 32, 64, 128, 256}
-
-
 def test_what_is_no_positive_number_says_nothing() -> None:
     assert {int(str(item["depth"])) for item in source_of("1 / (depth - 2)")} == {3, 4}
     with pytest.raises(InputError, match="nowhere a positive number"):

@@ -104,15 +104,6 @@ def test_what_parts_cost_is_in_the_log_and_goes_on_from_there(tmp_path: Path) ->
     assert two.search.ask()[0].configuration == one.search.ask()[0].configuration
 
 
-def test_all_of_a_small_space_is_evaluated_once(tmp_path: Path) -> None:
-    one = runner(tmp_path, function(bowl), stop={})
-    one.run()
-    assert len(one.search.evaluations) == 18
-    best = Result.of(one.log, one.task).best()
-    assert best is not None
-    assert best.configuration == Settings({"x": 3, "y": 0})
-
-
 def test_budgets_of_time_and_cost(tmp_path: Path) -> None:
     def slow(settings: Settings) -> float:
         time.sleep(0.05)

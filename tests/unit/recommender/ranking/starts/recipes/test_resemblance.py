@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kg.nouns.entities import Better
 from kg.nouns.recipe import Recipe, Role
-from recommender.ranking.starts.recipes.resemblance import LATENCY, MOST, SCALE, WeighedRecipe, weigh
+from recommender.ranking.starts.recipes.resemblance import LATENCY, WeighedRecipe, weigh
 from recommender.ranking.starts.situation import StartSituation
 from tests.unit.recommender.ranking.starts.situations import HARDWARE, MODELS, recipe, situation
 
@@ -76,18 +76,6 @@ def test_a_model_of_another_kind_is_farther(change: dict[str, Any]) -> None:
         for name, made in (("alike", alike), ("other", other))
     }
     assert found["alike"] < found["other"]
-
-
-def test_another_generation_is_nearer_than_another_vendor() -> None:
-    here, generation, vendor = (distance(recipe("r", hardware=name)) for name in HARDWARE)
-    assert here < generation < vendor
-    assert vendor - here == pytest.approx(2 * (generation - here))
-
-
-@given(st.integers(0, 10), st.integers(0, 10))
-def test_more_doublings_of_the_devices_are_never_nearer(one: int, more: int) -> None:
-    near, far = (distance(recipe("r", devices=8 * 2**n)) for n in (one, one + more))
-    assert near <= far <= distance(SAME) + SCALE * 0.5 * MOST
 
 
 def test_a_length_that_is_nearer_counts_for_more() -> None:
