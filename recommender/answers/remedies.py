@@ -379,6 +379,7 @@ def remedies_for(
             wanted.index(r.against),
             run.needs_other_programs(r.strategy),
             bool(r.condition),
+            not r.now,  # a setting that the run shows to be otherwise
             -len(r.effects),
             r.strategy.id,
         )

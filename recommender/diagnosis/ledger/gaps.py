@@ -37,6 +37,7 @@ from recommender.diagnosis.rank.host_calls import (
     spent_us,
     total_us,
 )
+from recommender.diagnosis.rank.program_signs import launches_block
 from recommender.diagnosis.rank.view import LONG_GAP_US
 
 if TYPE_CHECKING:
@@ -145,13 +146,6 @@ def times_of_gaps(gaps: Gaps, rank: Rank, steps: int, most_waits_us: float = mat
     return {reason: us for reason, us in found.items() if us.any()}
 
 
-def launches_block(kernels: Kernels) -> bool:
-    """True where nearly every launch returns when its kernel has ended: the host waits for each."""
-    ends = kernels.numbers["queued_us"] + kernels.duration_us
-    known = np.isfinite(ends)
-    return bool(known.any()) and float((kernels.numbers["call_us"] >= ends)[known].mean()) >= ALL
-
-
 def queued_us(start_ns: Integers, length_us: Floats, kernels: Kernels) -> Floats:
     """The end of each gap in which the work behind it was launched and the call had returned, shape (g,)."""
     queued, call = kernels.numbers["queued_us"], kernels.numbers["call_us"]
@@ -166,8 +160,6 @@ def queued_us(start_ns: Integers, length_us: Floats, kernels: Kernels) -> Floats
     return np.clip(waited, 0.0, length_us)
 
 
-ALL = 0.9
-"""Part of all launches that is nearly all. Assumed: a short kernel may end before its launch returns."""
 NEAR_NS = 1000
 """Rounding of times, twice that of a trace in whole microseconds."""
 

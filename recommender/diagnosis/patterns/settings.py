@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ingest.profiles.facts.place import FactPlace
 from recommender.diagnosis.evidence import setting_evidence
-from recommender.diagnosis.ledger.gaps import launches_block
+from recommender.diagnosis.rank.program_signs import launches_block
 from recommender.diagnosis.rank.view import KernelView
 
 if TYPE_CHECKING:

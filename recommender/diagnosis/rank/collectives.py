@@ -46,7 +46,6 @@ def collectives_by_name(rank: Rank) -> tuple[Collective, ...]:
             elapse_ms=float(sums[code]),
             transit_ms=float(sums[code]),
             wait_ms=0.0,
-            idle_ms=0.0,
             start_us=None,
             transfers=(),
             place=FactPlace(mine.file, tuple(int(row) for row in mine.rows[label.codes == code][:PLACES])),

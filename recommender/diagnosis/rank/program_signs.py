@@ -74,6 +74,19 @@ _SERVING = ("pagedattention", "increflash", "promptflash", "fusedinfer", "reshap
 _BACKWARD = ("grad", "backprop", "adam", "bwd")
 
 
+def launches_block(kernels: Kernels) -> bool:
+    """True where nearly every launch returns when its kernel has ended: the host waits for each."""
+    ends = kernels.numbers["queued_us"] + kernels.duration_us
+    known = np.isfinite(ends)
+    return bool(known.any()) and float((kernels.numbers["call_us"] >= ends)[known].mean()) >= ALL
+
+
+ALL = 0.9
+"""Part of all launches that is nearly all. Assumed: a short kernel may end before its launch returns."""
+_BLOCKING = {"cuda": ("CUDA_LAUNCH_BLOCKING", "1"), "hip": ("AMD_SERIALIZE_KERNEL", "3")}
+"""What makes launches wait, by the beginning of the runtime's calls."""
+
+
 def _of_rank(rank: Rank) -> dict[str, object]:
     names = {level: {call.name for call in rank.calls if call.level == level} for level in LEVELS}
     found: dict[str, object] = {}
@@ -98,7 +111,14 @@ def _of_rank(rank: Rank) -> dict[str, object]:
         found["fsdp"] = True
     if any(name.endswith("amp/autocast_mode.py: __enter__") for name in names[FRAME]):
         found["autocast"] = True
-    return found | ({} if rank.kernels is None else _of_kernels(rank.kernels))
+    if rank.kernels is None:
+        return found
+    if launches_block(rank.kernels):
+        calls = tuple(names["runtime"])
+        found |= dict(
+            held for start, held in _BLOCKING.items() if any(name.startswith(start) for name in calls)
+        )
+    return found | _of_kernels(rank.kernels)
 
 
 def is_fully_sharded(rank: Rank) -> bool:

@@ -10,6 +10,7 @@ from benchmarks.profiles.mechanisms.of_traces import TRACED
 from benchmarks.profiles.traced_runs import WORLDS, length_us, write
 from ingest.profiles.folders import read_profile
 from recommender.diagnosis.diagnosis import diagnose
+from recommender.diagnosis.rank.program_signs import signs_of
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,18 @@ def test_a_mechanism_is_named_first(
     for before in (base, None) if item.alone else (base,):
         first = diagnose(now, network, thresholds, before=before).findings[0]
         assert first.cause.node in item.nodes
+
+
+def test_launches_that_wait_show_the_variable_that_makes_them(tmp_path: Path) -> None:
+    world = next(each for each in TRACED if each.name == "launches wait").change(
+        WORLDS["trains on A100"], 4000.0, np.random.default_rng(3)
+    )
+    assert world is not None
+    shown = {
+        name: signs_of(
+            read_profile(write(each, np.random.default_rng(3), tmp_path / f"{name}.pt.trace.json"))
+        )
+        for name, each in (("waits", world), ("plain", WORLDS["trains on A100"]))
+    }
+    assert shown["waits"]["CUDA_LAUNCH_BLOCKING"] == "1"
+    assert "CUDA_LAUNCH_BLOCKING" not in shown["plain"]
