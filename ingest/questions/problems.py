@@ -29,6 +29,7 @@ from kg.nouns.entities import Hardware, Problem, Workload, WorkloadKind
 from kg.nouns.release import release_order
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import Settings, Value, as_value
+from kg.terms.meanings import OWN_NAMES
 from kg.terms.model_name import quantised_format, read_name
 from kg.terms.phases import PHASE_OF_WORD
 from kg.terms.plugin_releases import ascend_release
@@ -168,11 +169,13 @@ class _Reader:
             if value is not None
         )
         named = str(self.raw.get("model") or "").strip()
+        software = self.raw.get("software")
+        is_own = bool(named) and isinstance(software, Mapping) and not OWN_NAMES.isdisjoint(software)
         fact = (
             "checkpoint"
             if "/" in named or named.endswith(".gguf")
             else "named"
-            if read_name(named).is_dated
+            if is_own or read_name(named).is_dated
             else ""
         )
         own = [StatedFact(name=fact, value=named, origin=self._origin("model"))] if fact else []

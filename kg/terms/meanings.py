@@ -15,6 +15,8 @@ from kg.nouns.values import Value
 
 OF_VLLM = frozenset({"vllm", "vllm-ascend", "vllm-gaudi"})
 """vLLM and its plugins for chips of other makers, which take its flags."""
+OWN_NAMES = frozenset({"maxtext", "nemo", "nemo-2"})
+"""Programs that know models by names of their own, not by those of a hub."""
 OWN = "tunegraph"
 """The program whose names hold where no program is named."""
 _ON, _OFF = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no", "none"})

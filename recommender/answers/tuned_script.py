@@ -289,8 +289,11 @@ def _done_anyway(settings: Iterable[PlanSetting], launch: Launch, plan: Plan) ->
 
 def _is_built_on(framework: str, engine: str) -> bool:
     """True if a framework is the engine or starts it, as MindSpeed-LLM starts Megatron's own scripts."""
-    beneath = registry(framework).beneath if framework in softwares() else ()
-    return engine == framework or any(_is_built_on(item, engine) for item in beneath)
+    known = registry(framework) if framework in softwares() else None
+    beneath = known.beneath if known is not None else ()
+    return engine in {framework, known.software if known is not None else ""} or any(
+        _is_built_on(item, engine) for item in beneath
+    )
 
 
 def _diff(before: str, after: str, name: str, new_name: str) -> str:

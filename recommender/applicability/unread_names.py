@@ -120,6 +120,8 @@ def _unknown_settings(names: Iterable[str], release: ReleaseSettings) -> Iterato
     for name in names:
         if name in FACTS or plain_key(name) in own_names() or degree_of(name) is not None:
             continue
+        if "." in name and meaning_of(name, release.registry.software) is not None:
+            continue
         found = release.look_up(name)
         if found.standing is Standing.UNKNOWN and found.nearest:
             software, meant = f"{release.registry.software} {release.release}", found.nearest[0]

@@ -53,11 +53,12 @@ def pasted(
     named, written = file_words(settings, framework)
     words = [*flag_words(settings), *object_words(settings), *named]
     program = command_of(settings, framework, filled)
-    if checkpoint:
-        program = program.replace(UNNAMED, shell_word(checkpoint))
+    file = ""
     if framework in OVERRIDING:
         program, file = (_filled(one, filled) for one in OVERRIDING[framework])
-        file = file.replace(UNNAMED, shell_word(checkpoint)) if checkpoint else file
+    if checkpoint:
+        program, file = (one.replace(UNNAMED, shell_word(checkpoint)) for one in (program, file))
+    if framework in OVERRIDING:
         fields = [item for item in settings if _is_field(item) and f"{item.key}=" not in file]
         if named := [f"{item.key}={shell_word(show(item.value))}" for item in fields]:
             words = [*file.split(), *named, *words]

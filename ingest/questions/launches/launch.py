@@ -25,6 +25,7 @@ from ingest.questions.launches.manifests import (
     recipe_commands,
     unit_commands,
 )
+from ingest.questions.launches.nemo_recipes import nemo_recipes
 from ingest.questions.launches.options import LaunchOptions, parse_options
 from ingest.questions.launches.program import (
     StartedProgram,
@@ -72,6 +73,7 @@ class LaunchForm(StrEnum):
     RAY = "a configuration of Ray Serve"
     LOG = "the log of a server"
     CALL = "a program in Python"
+    FACTORY = "a recipe in Python"
     UNIT = "a unit of a supervisor"
     RECIPES = "a Makefile"
     IMAGE = "a Dockerfile"
@@ -231,6 +233,7 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
         (LaunchForm.RAY, ray_commands),
         (LaunchForm.LOG, logged_arguments),
         (LaunchForm.CALL, engine_calls),
+        (LaunchForm.FACTORY, nemo_recipes),
         (LaunchForm.UNIT, unit_commands),
         (LaunchForm.IMAGE, image_commands),
         (LaunchForm.RECIPES, recipe_commands),

@@ -61,6 +61,8 @@ def launch_words(
         settings = [item for item in settings if plain_key(item.key) not in _TOLD]
     elif task := situation.script_key(RECIPE):
         found["TASK"] = task
+    elif framework == "nemo-2":
+        found["TASK"] = "finetune" if situation.facts.get("lora") else "pretrain"
     settings = [*settings, *_trained_model(situation, settings)]
     if situation.current is None:
         kinds = {plain_key(item.key) for item in settings}

@@ -12,7 +12,7 @@ from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
 from kg.terms.dialects import positive, statement
-from kg.terms.meanings import is_in_yaml
+from kg.terms.meanings import is_in_yaml, meaning_of
 from kg.terms.model_name import quantised_format
 from kg.terms.parts import part_of
 from kg.terms.precisions import canonical_precision
@@ -151,7 +151,9 @@ class Screen:
                     return one.place, f"{one.carrier.lstrip('-').replace('-', '_')}.{one.parameter}"
         if re.match("[A-Z]{2}", name):
             return SettingPlace.ENV, name
-        if release is None and is_in_yaml(self.situation.framework.id):
+        program = self.situation.framework.id
+        is_field = release is None or "." in name or meaning_of(name, program) is not None
+        if is_field and is_in_yaml(program):
             return SettingPlace.YAML, name
         return SettingPlace.FLAG, f"--{name.lstrip('-').replace('_', '-')}"
 

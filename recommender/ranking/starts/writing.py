@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
-from kg.terms.meanings import OF_VLLM, file_of, meaning_of
+from kg.terms.meanings import OF_VLLM, OWN_NAMES, file_of, meaning_of
 from kg.terms.model_name import read_name
 from kg.terms.precisions import GGUF_BITS
 from kg.terms.purposes import QUANTISATION, plain_key
@@ -164,6 +164,8 @@ def write_start(
 def _named(situation: StartSituation) -> str:
     """The model as its command takes it: as told, else as the hub has it and its tuned variants."""
     told, hub = situation.problem.situation, situation.model.hub
+    if told.has_script and told.model_name and situation.framework.id in OWN_NAMES:
+        return told.model_name
     form = situation.problem.workload.precision or ""
     if situation.framework.id == "llama.cpp" or form in GGUF_BITS:
         kind = f"-{form.upper()}" if form in GGUF_BITS else ""

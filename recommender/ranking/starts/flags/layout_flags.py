@@ -10,7 +10,7 @@ from kg.terms.meanings import OF_VLLM, programs, settings_of, stated_anyway
 from recommender.cost_model.layout_domain import SHARING, WHOLE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 
-FIELDED = frozenset({"megatron-bridge", "mindspeed-rl", "nemo", "verl-megatron"})
+FIELDED = frozenset({"megatron-bridge", "mindspeed-rl", "nemo", "nemo-2", "verl-megatron"})
 """Programs with Megatron's blocks beneath that have fields of their own in place of its flags."""
 MEGATRON = frozenset({"megatron-lm", "mindspeed", "mindspeed-llm", "mindspeed-mm"}) | FIELDED
 SPLITTING = (
