@@ -25,7 +25,6 @@ from ingest.questions.launches.manifests import (
     recipe_commands,
     unit_commands,
 )
-from ingest.questions.launches.nemo_recipes import nemo_recipes
 from ingest.questions.launches.options import LaunchOptions, parse_options
 from ingest.questions.launches.program import (
     StartedProgram,
@@ -44,6 +43,7 @@ from ingest.questions.launches.variables import (
     slices,
     visible_devices,
 )
+from ingest.questions.nemo_recipes import nemo_recipes
 from ingest.questions.releases import release_of_image
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.setting import SettingPlace
@@ -233,7 +233,10 @@ def _launches(text: str, place: str, beside: Beside) -> tuple[list[Launch], list
         (LaunchForm.RAY, ray_commands),
         (LaunchForm.LOG, logged_arguments),
         (LaunchForm.CALL, engine_calls),
-        (LaunchForm.FACTORY, nemo_recipes),
+        (
+            LaunchForm.FACTORY,
+            lambda text: [ShellCommand(words=words, line=line) for words, line in nemo_recipes(text)],
+        ),
         (LaunchForm.UNIT, unit_commands),
         (LaunchForm.IMAGE, image_commands),
         (LaunchForm.RECIPES, recipe_commands),

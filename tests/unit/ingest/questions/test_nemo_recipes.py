@@ -3,7 +3,7 @@
 import pytest
 
 from ingest.questions.launches.launch import read_launch
-from ingest.questions.launches.nemo_recipes import nemo_recipes
+from ingest.questions.nemo_recipes import nemo_recipes
 
 PRETRAINS = """
 from nemo.collections import llm
@@ -50,7 +50,7 @@ recipe.data.global_batch_size = 32
     ],
 )
 def test_a_recipe_is_the_command_of_its_factory_and_fields(text: str, words: str) -> None:
-    assert [" ".join(one.words) for one in nemo_recipes(text)] == ([words] if words else [])
+    assert [" ".join(words) for words, _ in nemo_recipes(text)] == ([words] if words else [])
 
 
 def test_the_question_has_its_model_devices_and_method() -> None:

@@ -10,9 +10,10 @@ import ast
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TypeAlias
 
-from ingest.questions.launches.script import ShellCommand
-
+NemoCommand: TypeAlias = tuple[tuple[str, ...], int]
+"""The words of a command, and the line of what it stands for."""
 _MADE = re.compile(r"^(?:\w+\.)*?(\w+)\.(pretrain|finetune)_recipe$")
 _PLACES = {"num_nodes": "trainer.num_nodes", "num_gpus_per_node": "trainer.devices", "peft_scheme": "peft"}
 """Arguments of a recipe by the fields that they become."""
@@ -22,7 +23,7 @@ _PRECISION = re.compile(r"\b(bf16|fp16)(?:_\w*?(fp8)\w*)?_?\w*mixed\b")
 """Names of plugins for number formats: ``bf16_mixed``, ``bf16_with_fp8_mixed``."""
 
 
-def nemo_recipes(text: str) -> Iterator[ShellCommand]:
+def nemo_recipes(text: str) -> Iterator[NemoCommand]:
     """The recipes that a program in Python makes, with the fields that it sets; nothing of it is run."""
     if "_recipe" not in text or "nemo" not in text:
         return
@@ -41,7 +42,7 @@ def nemo_recipes(text: str) -> Iterator[ShellCommand]:
         yield from _of_scope(inside, constants)
 
 
-def _of_scope(body: list[ast.stmt], constants: dict[str, object]) -> Iterator[ShellCommand]:
+def _of_scope(body: list[ast.stmt], constants: dict[str, object]) -> Iterator[NemoCommand]:
     """The recipes that statements make, each with what the statements behind it set in it."""
     nodes = [inner for statement in body for inner in ast.walk(statement)]
     for node in nodes:
@@ -55,7 +56,7 @@ def _of_scope(body: list[ast.stmt], constants: dict[str, object]) -> Iterator[Sh
         for holder in (one.targets[0] for one in nodes if isinstance(one, ast.Assign) and one.value is node):
             fields |= _set_in(ast.unparse(holder), nodes, constants)
         words = [f"{name}={value}" for name, value in fields.items() if value is not None]
-        yield ShellCommand(words=("nemo", "llm", task, "--factory", factory, *words), line=node.lineno)
+        yield ("nemo", "llm", task, "--factory", factory, *words), node.lineno
 
 
 def _made(node: ast.Call) -> tuple[str, str, list[ast.keyword]] | None:
