@@ -18,7 +18,7 @@ from recommender.diagnosis.rank.collectives import (
     moving_us,
     places,
 )
-from recommender.diagnosis.rank.groups import CONTEXT, DATA, STAGES, TENSOR
+from recommender.diagnosis.rank.groups import CONTEXT, DATA, EXPERTS, STAGES, TENSOR
 from recommender.diagnosis.rank.kinds import of_kind
 from recommender.diagnosis.rank.program_signs import is_fully_sharded
 from recommender.diagnosis.rank.view import PLACES, exclusive_shares, in_steps
@@ -193,8 +193,8 @@ def _moving(
 
 
 def _exchange(view: View, told: Sequence[Collective], most_us: float, shown: float) -> Iterator[SoftEvidence]:
-    """Evidence of all-to-all exchanges: their transfer, and the waiting in them."""
-    mine = [c for c in told if is_of(c, EXCHANGES)]
+    """Evidence of exchanges between experts, by all-to-all or gathers: their transfer, and their waiting."""
+    mine = [c for c in told if is_of(c, EXCHANGES) or _use(view, c) == EXPERTS]
     if not mine:
         return
     moving = sum(moving_us(c) for c in mine) * view.exposed_share
@@ -202,7 +202,7 @@ def _exchange(view: View, told: Sequence[Collective], most_us: float, shown: flo
         view,
         "all-to-all-communication",
         min(moving, most_us),
-        f"all-to-all moves data for {moving / 1e3:.1f} ms beside no computation",
+        f"tokens go to experts and back for {moving / 1e3:.1f} ms beside no computation",
         MetricReading(metric="exposed transfer share", value=moving / view.total_us, unit="1"),
         places(mine),
         shown=shown,

@@ -80,7 +80,9 @@ def group_of(
             if runs and group.about.startswith(start):
                 return group
     members = {group.ranks for group in fitting}
-    return fitting[0] if len(members) == 1 else None
+    if len(members) != 1:
+        return None
+    return next((group for group in fitting if _use(group.about)), fitting[0])  # before a default one alike
 
 
 def spans_stages(group: tuple[int, ...], rank: Rank) -> bool:
@@ -91,7 +93,7 @@ def spans_stages(group: tuple[int, ...], rank: Rank) -> bool:
     return len({member * stages // world for member in group}) > 1
 
 
-DATA, TENSOR, CONTEXT, STAGES = "data", "tensor", "context", "stages"
+DATA, TENSOR, CONTEXT, EXPERTS, STAGES = "data", "tensor", "context", "experts", "stages"
 """Uses of a group whose reductions and gathers are told apart."""
 
 
@@ -128,9 +130,11 @@ _FILLING = re.compile("mesh|model|parallel|group|with")
 def _use(about: str) -> str:
     """The use of a group within a stage; empty where its name tells none."""
     words = [word for word in about.lower().split("_") if not _FILLING.fullmatch(word)]
-    parts = {f"{word[0]}p" if word in _WHOLE else word for word in words}
+    parts = {f"{word[0]}p" if word in _WHOLE else "ep" if word == "exp" else word for word in words}
     if "dp" in parts and "tp" not in parts:
         return DATA
+    if "ep" in parts:
+        return EXPERTS
     return {frozenset({"tp"}): TENSOR, frozenset({"mp"}): TENSOR, frozenset({"cp"}): CONTEXT}.get(
         frozenset(parts), ""
     )
