@@ -106,11 +106,19 @@ def read_calls(text: str) -> Iterator[EngineCall]:
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
     }
+    packages = {
+        alias.asname: alias.name
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.asname
+    }
     found = []
     for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         module, name = _callee(node.func, imported)
+        module = packages.get(module, module)
         for signs in program_signs().values():
             if name in signs.calls.get(module, ()):
                 found.append((node, signs))

@@ -275,6 +275,9 @@ def _reliefs(
         here = (n for n in layers if sum(server.parts(length, device_layers=n).values()) <= room)
         if (most := next(here, 0)) and most < question.model.layers:
             yield {**better, "device_layers": most}
+    is_whole, half = question.settings.get("precision") == "float32", device.sixteen_bit
+    if is_whole and server.longest(length, room, precision=half) == length:
+        yield {**better, "precision": half}
     narrow = device.computed_precision("fp8") == "fp8"
     cached = "int8" if program == "llama.cpp" else "fp8" if narrow else ""  # q8_0 there
     if cached and question.settings.get("precision_cache") in {None, "bf16", "fp16"}:
