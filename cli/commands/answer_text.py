@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cli import output
 from cli.output import say
 from kg.nouns.gain import factor_text
+from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import assumption_line
 from kg.nouns.values import show as show_value
 from kg.terms.purposes import plain_key
@@ -163,7 +164,9 @@ def show_plan(answer: Answer, plan: Plan, *, verbose: bool = False, every: bool 
 
 def _show_lines(answer: Answer, start: StartConfiguration) -> None:
     """Print the lines to paste, and where they belong if they have no command of their own."""
-    if start.is_bare:
+    if any(item.where is SettingPlace.CODE for item in start.settings):
+        say("In your program:")
+    elif start.is_bare:
         if answer.problem.situation.has_script:
             say("In your launch (--write FILE writes it whole):")
         elif start.paste_lines:

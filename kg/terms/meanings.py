@@ -185,9 +185,9 @@ def file_of(program: str) -> str:
     return str(table("meanings")["programs"].get(program, {}).get("file", ""))
 
 
-def is_in_yaml(program: str) -> bool:
-    """True if a program's own settings stand in a file in YAML."""
-    return bool(table("meanings")["programs"].get(program, {}).get("place") == SettingPlace.YAML)
+def usual_place(program: str) -> str:
+    """The place that a program's own settings stand in; empty where its table names none."""
+    return str(table("meanings")["programs"].get(program, {}).get("place", ""))
 
 
 def settings_of(program: str) -> tuple[Meaning, ...]:

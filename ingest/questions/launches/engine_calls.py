@@ -5,7 +5,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ingest.questions.launches.program import ProgramSigns, program_signs
+from ingest.questions.launches.own_script import LOADER, OWN, own_settings, trains_itself
+from ingest.questions.launches.program import (
+    ProgramSigns,
+    StartedProgram,
+    program_signs,
+    started_program,
+)
 from ingest.questions.launches.script import UNKNOWN, ShellCommand, as_flags
 from ingest.questions.launches.variables import DEVICE_LABELS
 from kg.nouns.setting import SettingPlace
@@ -62,6 +68,10 @@ class EngineCall:
     def command(self) -> ShellCommand:
         """The command that would start it."""
         signs = self.signs
+        if signs.id == OWN:
+            pairs = (f"{name}={value}" for name, value in {**self.beside, **self.values}.items())
+            words: tuple[str, ...] = ("python", "-m", signs.starts, *pairs)
+            return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
         begin = ["python", signs.scripts[0].replace("*", "")] if not signs.commands else self._verb.split()
         trains = signs.reader == "trainer"
         words = (*begin, *as_flags({**self.beside, **self.values}, states=trains))
@@ -83,6 +93,9 @@ def with_called(command: ShellCommand, beside: Callable[[str], str | None]) -> S
     for at, word in enumerate(command.words):
         text = beside(word) if word.endswith(".py") and UNKNOWN not in word else None
         if text is not None and (made := next(engine_calls(text), None)) is not None:
+            is_own = made.words[1:3] == ("-m", program_signs()[OWN].starts)
+            if is_own and isinstance(started_program(command.words), StartedProgram):
+                return command  # by a name or options that say more
             begin = command.words[: at - (at > 0 and made.words[0] == command.words[at - 1])]
             words = (*begin, *made.words, *command.words[at + 1 :])
             return replace(command, words=words, environment={**command.environment, **made.environment})
@@ -123,13 +136,21 @@ def read_calls(text: str) -> Iterator[EngineCall]:
             if name in signs.calls.get(module, ()):
                 found.append((node, signs))
                 break
-    trains = any(signs.reader == "trainer" for _, signs in found)
-    beside = _trained(nodes, constants) if trains else {}
+    others = [one for one in found if one[1].id != OWN]
+    trained = _trained(nodes, constants)
+    is_own = trains_itself(nodes) and "model_name_or_path" not in trained  # else a library's words say more
+    found = others or (found[:1] if is_own else [])  # one loop has several loaders
+    beside = trained if any(signs.reader == "trainer" for _, signs in found) else {}
     for node, signs in sorted(found, key=lambda one: (one[0].lineno, one[0].col_offset)):
         call = _call(signs, node, constants, environment)
         if signs.reader == "trainer":  # the command line of TRL has a switch for adapters
             adapted = {_ADAPTERS: True} if signs.commands and _RANK in beside else {}
             call = replace(call, beside={**beside, **adapted})
+        if signs.id == OWN:
+            told = {name: value for name, value in call.arguments.items() if name in LOADER}
+            values = {"num_workers": 0} | {name: call.values[name] for name in told}
+            own = {**beside, **own_settings(nodes, imported)}
+            call = replace(call, arguments=told, values=values, beside=own)
         yield call
 
 

@@ -14,6 +14,7 @@ import data
 from ingest.door.values import parse_value
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.launch_files import staying_files
+from ingest.questions.launches.own_script import LOADER, OWN
 from ingest.questions.launches.program import POSITIONAL
 from ingest.questions.launches.script import UNKNOWN, readable
 from kg.nouns.look_up import Standing
@@ -93,10 +94,13 @@ def read_trainer(
         hint = f"{_DIGITS.sub('.', named[1])}-{named[2]}"
     if hint and "model" not in question:
         question["model"] = hint
-    unsaid = {name for name in NOT_TUNED if meaning_of(name, signs.id) is None}
-    skipped = {*unsaid, *signs.model, *signs.length, *files} - staying_files(started, options).keys()
+    unsaid = {name for name in NOT_TUNED if meaning_of(name, signs.id) is None and name not in LOADER}
+    skipped = {*unsaid, *signs.model, *signs.length, *files, "precision"}
+    skipped -= staying_files(started, options).keys()
     question["current"] = {**environment, **{k: v for k, v in options.values.items() if k not in skipped}}
     places = {name: path for name, path in options.places.items() if name not in skipped}
+    in_calls = options.values.keys() - skipped if signs.id == OWN else ()  # and none of a command
+    places |= {name: name for name in in_calls}
     if signs.positional and (recipe := next((word for word in options.others if "=" not in word), "")):
         places[RECIPE] = recipe
     elif POSITIONAL in signs.file and not signs.flagged:

@@ -20,11 +20,11 @@ from recommender.cost_model.settings.drafts import DRAFT_METHODS
 Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
 
-_COMMON = ("bf16", "fp16", "fp32", "int8", "fp8", "w4a16", "w4a8", "fp4", "w8a16")
+_COMMON = ("bf16", "fp16", "fp32", "tf32", "int8", "fp8", "w4a16", "w4a8", "fp4", "w8a16")
 PRECISIONS = (*_COMMON, *GGUF_BITS)
 FROM_GGUF = len(_COMMON)
 """The first of the types of GGUF files, which count tables of the vocabulary too."""
-WIDE = 3
+WIDE = 4
 """How many of them, from the first, are not quantised."""
 FEW_BITS = frozenset({"w4a16", "w4a8", "w8a16", *GGUF_BITS})
 """Those that are widened before the product; for serving alone."""

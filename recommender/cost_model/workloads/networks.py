@@ -74,6 +74,19 @@ def _element_bytes(s: Columns) -> Floats:
     return np.array([ELEMENT_BYTES[CHOICES["precision"][int(index)]] for index in s["precision"]])
 
 
+def multiplied(device: Device, settings: Columns) -> Floats:
+    """The formats that products run in: 32-bit convolutions in TF32 on GPUs of NVIDIA that have it.
+
+    Source:
+        https://docs.pytorch.org/docs/stable/notes/cuda.html, ``torch.backends.cudnn.allow_tf32``: on by
+        default, as in TensorFlow.
+    """
+    formats, names = settings["precision"], CHOICES["precision"]
+    if not device.nvidia or not device.get("peak_tf32_flops", "measured_peak_tf32_flops"):
+        return formats
+    return np.where(formats == names.index("fp32"), names.index("tf32"), formats)
+
+
 def operations_us(
     device: Device,
     model: ModelSizes,
@@ -92,7 +105,7 @@ def operations_us(
         settings: Columns with precision.
         batch: Samples, shape (n,).
     """
-    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in settings["precision"]])
+    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in multiplied(device, settings)])
     cube = model.flops_per_sample * batch / (PHYSICS["operations_efficiency"] * peak) * 1e6
     elements = (
         model.activations
@@ -133,9 +146,9 @@ def convolutions_us(
     """
     again = 1.0 + (PHYSICS["backward_products"] if backward else 0.0)
     rows = np.array([[layer.product(float(size)) for size in batch] for layer in layers])
-    times = products_us(operators, device, rows[..., :3], settings["precision"]) * rows[..., 3]
+    times = products_us(operators, device, rows[..., :3], multiplied(device, settings)) * rows[..., 3]
     cube = times.sum(0) * again
-    written = 2 * batch * sum(layer.activation for layer in layers)
+    written = _element_bytes(settings) * batch * sum(layer.activation for layer in layers)
     passes = _passes(device, backward=backward)
     kernels = (3.0 if backward else 4.0 / 3.0) * sum(layer.repeats for layer in layers)
     vector = stream_us(device, written * passes * again, kernels * 2.0 if backward else kernels / 4)

@@ -253,6 +253,14 @@ def _fewer_adapters(
         yield {"lora_rank": lower[-1]}
 
 
+def _halved(server: ServerMemory, length: int, room: float) -> Iterator[str]:
+    """The 16-bit format of a device, where weights of 32 bit do not fit and those do."""
+    name = server.question.machine.device.sixteen_bit
+    is_whole = server.question.settings.get("precision") == "float32"
+    if is_whole and server.longest(length, room, precision=name) == length:
+        yield name
+
+
 def _reliefs(
     server: ServerMemory, stated: Mapping[str, Value], program: str, tokens: float, length: int
 ) -> Iterator[Mapping[str, Value]]:
@@ -275,9 +283,7 @@ def _reliefs(
         here = (n for n in layers if sum(server.parts(length, device_layers=n).values()) <= room)
         if (most := next(here, 0)) and most < question.model.layers:
             yield {**better, "device_layers": most}
-    is_whole, half = question.settings.get("precision") == "float32", device.sixteen_bit
-    if is_whole and server.longest(length, room, precision=half) == length:
-        yield {**better, "precision": half}
+    yield from ({**better, "precision": name} for name in _halved(server, length, room))
     narrow = device.computed_precision("fp8") == "fp8"
     cached = "int8" if program == "llama.cpp" else "fp8" if narrow else ""  # q8_0 there
     if cached and question.settings.get("precision_cache") in {None, "bf16", "fp16"}:

@@ -11,6 +11,7 @@ from kg.nouns.gain import joined_gain
 from kg.nouns.knowledge import FactKind
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, show
+from kg.terms.conditions import Condition
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
@@ -172,7 +173,12 @@ def of_strategy(
         return None
     if gain is not None:
         gain = gain.capped(item.match.ceiling)
-    overruled = [one.parameter for one in item.strategy.sets if one.parameter in start_settings]
+    judged = {name for clause in item.strategy.applies_when for name in Condition(clause.condition).settings}
+    overruled = [
+        one.parameter
+        for one in item.strategy.sets
+        if one.parameter in start_settings and one.parameter not in judged  # it is for what runs so
+    ]
     if overruled and (gain is None or any(purpose(name) is Purpose.LAYOUT for name in overruled)):
         return None  # one size of a layout is not changed alone
     tier = "modelled" if is_modelled else _tier(item, is_known=gain is not None)

@@ -12,7 +12,7 @@ from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import Truth
 from kg.terms.dialects import positive, statement
-from kg.terms.meanings import is_in_yaml, meaning_of
+from kg.terms.meanings import meaning_of, usual_place
 from kg.terms.model_name import quantised_format
 from kg.terms.parts import part_of
 from kg.terms.precisions import canonical_precision
@@ -124,6 +124,9 @@ class Screen:
     def place_of(self, name: str) -> tuple[SettingPlace, str]:
         """The place and the key of a setting, by the name that people or strategies give it."""
         written = self.situation.script_key(name)  # as the script has it
+        usual = usual_place(self.situation.framework.id)
+        if usual == SettingPlace.CODE and not re.match("[A-Z]{2}", name):
+            return SettingPlace.CODE, written or name
         release = self.release()
         if release is not None and release.registry.overrides and "." in (written or name).lstrip("-"):
             return SettingPlace.YAML, (written or name).lstrip("-")
@@ -153,9 +156,9 @@ class Screen:
             return SettingPlace.ENV, name
         program = self.situation.framework.id
         is_field = release is None or "." in name or meaning_of(name, program) is not None
-        if is_field and is_in_yaml(program):
-            return SettingPlace.YAML, name
-        return SettingPlace.FLAG, f"--{name.lstrip('-').replace('_', '-')}"
+        is_key = is_field and usual == SettingPlace.YAML
+        flag = f"--{name.lstrip('-').replace('_', '-')}"
+        return (SettingPlace.YAML, name) if is_key else (SettingPlace.FLAG, flag)
 
     def usable(self, weighed: Sequence[WeighedRecipe]) -> list[WeighedRecipe]:
         """The recipes with the weight that their settings keep here: one for another release counts for less.

@@ -1,0 +1,95 @@
+"""What a training loop of the user's own says in PyTorch: network, loader, number formats, what is compiled.
+
+Sources:
+    https://docs.pytorch.org/docs/stable/data.html, https://docs.pytorch.org/docs/stable/amp.html,
+    https://docs.pytorch.org/vision/stable/models.html, https://huggingface.co/docs/timm
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+OWN = "torch"
+"""The program that a script of the user's own is one of."""
+LOADER = frozenset({"batch_size", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor"})
+"""Arguments of a loader that decide its speed."""
+_MODEL = "model_name_or_path"
+_BUILT = "torchvision.models"
+_AS_WRITTEN = frozenset({"non_blocking", "fused", "gradient_as_bucket_view", "static_graph", "bucket_cap_mb"})
+"""Arguments that are settings wherever they stand."""
+_WRAPPED = {
+    "DistributedDataParallel": "ddp",
+    "DataParallel": "DataParallel",
+    "FullyShardedDataParallel": "fsdp",
+    "fully_shard": "fsdp",
+    "checkpoint": "gradient_checkpointing",
+}
+_SET = {
+    "torch.backends.cudnn.benchmark": "cudnn.benchmark",
+    "cudnn.benchmark": "cudnn.benchmark",
+    "torch.backends.cuda.matmul.allow_tf32": "float32_matmul_precision",
+}
+_HALF = frozenset({"autocast", "half", "bfloat16", "float16", "fp16", "bf16", "GradScaler", "Accelerator"})
+"""Words by which a script computes in 16 bit, or may."""
+
+
+def trains_itself(nodes: Iterable[ast.AST]) -> bool:
+    """True if a program computes gradients in a loop of its own."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in nodes)
+
+
+def own_settings(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str]]) -> dict[str, object]:
+    """Settings of a script beside those of its loader, by the names that strategies have them by.
+
+    Without a word on 16 bit a network that the script makes itself is trained in 32.
+
+    Args:
+        nodes: Of the program.
+        imported: Module and name of what it imports, by the name that it has there.
+    """
+    nodes = [*nodes]
+    found = dict(pair for node in nodes for pair in _of_node(node, imported))
+    named = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    named |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    named |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    if _MODEL in found and not named & _HALF:
+        found["precision"] = "float32"
+    return found
+
+
+def _of_node(node: ast.AST, imported: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, object]]:
+    if isinstance(node, ast.Assign) and (option := _SET.get(ast.unparse(node.targets[0]))):
+        on = isinstance(node.value, ast.Constant) and node.value.value is True
+        yield option, ("high" if on else "highest") if "precision" in option else on
+    if isinstance(node, ast.keyword) and node.arg == "memory_format" and "channels_last" in _text(node.value):
+        yield "memory_format", "channels_last"
+    if isinstance(node, ast.keyword) and node.arg in _AS_WRITTEN and isinstance(node.value, ast.Constant):
+        yield node.arg, node.value.value
+    if isinstance(node, ast.FunctionDef) and "torch.compile" in map(_text, node.decorator_list):
+        yield "torch.compile", True
+    if isinstance(node, ast.Call):
+        yield from _of_call(node, imported)
+
+
+def _of_call(node: ast.Call, imported: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, object]]:
+    called = _text(node.func)
+    owner, _, name = called.rpartition(".")
+    module, real = imported.get(owner or name, ("", ""))
+    whole = ".".join(filter(None, (module, real, owner and name))) if module else called
+    first = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+    if whole.startswith(_BUILT) and name.islower() and name != "get_model":
+        yield _MODEL, name
+    elif name in {"create_model", "get_model"} and isinstance(first, str):
+        yield _MODEL, first.partition(".")[0]
+    elif whole == "torch.compile":
+        yield "torch.compile", True
+    elif name == "set_float32_matmul_precision" and isinstance(first, str):
+        yield "float32_matmul_precision", first
+    elif name == "autocast":
+        said = " ".join(_text(one) for one in (*node.args, *(item.value for item in node.keywords)))
+        yield "torch.autocast", "bfloat16" if "bfloat16" in said else "float16"
+    elif real in _WRAPPED or name in _WRAPPED:
+        yield _WRAPPED.get(real) or _WRAPPED[name], True
+
+
+def _text(node: ast.AST) -> str:
+    return ast.unparse(node)
