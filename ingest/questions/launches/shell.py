@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from ingest.questions.launches.arithmetic import whole_number
+from ingest.files.arithmetic import whole_number
 from ingest.questions.launches.script import UNKNOWN, Script, ShellAssignment, ShellCommand
 
 _PARTS = re.compile(r"(?:\0[^\0]*\0|\S)+")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.questions.launches.arithmetic import whole_number
+from ingest.files.arithmetic import whole_number
 
 
 @pytest.mark.parametrize(("text", "value"), [("1 + 2 * 3", 7), ("(8 // 3) % 2", 0), (" 4 ", 4)])
