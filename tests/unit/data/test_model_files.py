@@ -250,12 +250,8 @@ def test_the_arithmetic_covers_the_families_people_ask_about() -> None:
         ("meta-llama/Meta-Llama-3-8B", "llama-3-8b"),
         ("Llama3-8B", "llama-3-8b"),
         ("llama3_8b", "llama-3-8b"),
-        ("DeepSeek-R1-W8A8", "deepseek-r1"),
         ("vllm-ascend/DeepSeek-R1-0528-W8A8", "deepseek-r1"),
-        ("bert-large", "bert-large"),
         ("bert-large-uncased", "bert-large"),
-        ("Llama2-7B", "llama-2-7b"),
-        ("ResNet50", "resnet-50"),
         ("盘古", "pangu"),
     ],
 )

@@ -18,8 +18,6 @@ from tools.mutants import changed_lines, mirrored_tests, mutants, seen
         ("return min(a, b)", {"return max(a, b)"}),
         ("return a.argmin()", {"return a.argmax()"}),
         ("return 0.5", {"return 2.0"}),
-        ("return True", {"return False"}),
-        ("a += b", {"a -= b"}),
         ("sync(a)", {"pass"}),
         ("raise ValueError(f'{a + 1} is no {b}')", {"pass"}),
         (
@@ -29,8 +27,6 @@ from tools.mutants import changed_lines, mirrored_tests, mutants, seen
         ("return 'a' + b", set()),
         ("return f'{a + b}'", set()),
         ("'A docstring of 3 words.'", set()),
-        ("log.warning(a)", set()),
-        ("c: dict[str, 3] = a", set()),
     ],
 )
 def test_each_change_is_one_that_a_test_should_see(source: str, expected: set[str]) -> None:

@@ -74,11 +74,8 @@ def test_a_name_says_what_its_program_means_by_it() -> None:
         ("tp", -2),
         ("--tensor-parallel-size", "0"),
         ("max_num_seqs", 0),
-        ("micro_batch_size", -3),
         ("max_model_len", "nan"),
-        ("max_num_seqs", "inf"),
         ("global_batch_size", "-Infinity"),
-        ("gpu_memory_utilization", "NaN"),
     ],
 )
 def test_settings_that_no_program_runs_with(name: str, value: Value) -> None:

@@ -29,9 +29,7 @@ def test_what_is_open_is_taken_and_said() -> None:
         ({"model": "m", "phase": "serving", "hardware": "910B3"}, {"hardware": "910B3", "count": 8}),
         ({"model": "m", "phase": "serving", "count": 2}, {"count": 2}),
         ({"model": "m", "phase": "training"}, {"software": None}),
-        ({"model": "m"}, {"software": None}),
         ({"op": "gemm", "phase": "kernel"}, {"hardware": "910b3", "count": None, "software": None}),
-        ({"model": "m", "phase": "serving", "current": {"tp": 4}}, {"software": None}),
         (
             {"model": "m", "phase": "serving", "software": {"cann": "8.0"}},
             {"software": {"cann": "8.0", "vllm-ascend": "0.18.0"}},

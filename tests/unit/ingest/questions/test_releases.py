@@ -13,14 +13,8 @@ from ingest.questions.releases import plain_release, release_of_image
         ("quay.io/ascend/vllm-ascend:v0.11.0-a3-openeuler", "vllm-ascend", "0.11.0"),
         ("vllm/vllm-openai:v0.12.0", "vllm", "0.12.0"),
         ("rocm/vllm:rocm7.0.0_vllm_0.11.1_20251103", "vllm", "0.11.1"),
-        ("lmsysorg/sglang:v0.5.2rc0-cu126", "sglang", "0.5.2rc0"),
-        ("nvcr.io/nvidia/tensorrt-llm/release:1.2.0rc1", "tensorrt-llm", "1.2.0rc1"),
         ("mindie:2.1.RC1-800I-A2-py311", "mindie", "2.1.RC1"),
-        ("ghcr.io/huggingface/text-generation-inference:3.3.4-rocm", "tgi", "3.3.4"),
-        ("ghcr.io/huggingface/text-embeddings-inference:89-1.7", "tei", "1.7"),
         ("ghcr.io/huggingface/text-embeddings-inference:cpu-1.8.3", "tei", "1.8.3"),
-        ("openmmlab/lmdeploy:v0.9.0-cu12", "lmdeploy", "0.9.0"),
-        ("ghcr.io/ggml-org/llama.cpp:server-cuda-b4719", "llama.cpp", "b4719"),
     ],
 )
 def test_the_tag_of_an_image_names_program_and_release(tag: str, program: str, release: str) -> None:

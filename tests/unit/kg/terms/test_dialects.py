@@ -49,8 +49,6 @@ def test_replicas_are_counted_inside_where_attention_is_replicated() -> None:
         ({"tp_size": 8, "moe_a2a_backend": "none"}, {"tp": 8}),
         ({"tp_size": 8, "ep_size": 4, "moe_a2a_backend": "deepep"}, {"tp": 8, "ep": 4}),
         ({"worldSize": 16}, {"tp": 16}),
-        ({"worldSize": 16, "dp": 4}, {"tp": 4, "dp": 4}),
-        ({"worldSize": 16, "tp": 2, "dp": 8}, {"tp": 2, "dp": 8}),
         ({"parallel_config": '{"model_parallel": 2, "pipeline_stage": 4}'}, {"tp": 2, "pp": 4}),
         ({"tp": True, "pp": "x", "dp": 0}, {}),
     ],

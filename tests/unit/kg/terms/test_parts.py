@@ -12,15 +12,10 @@ from kg.terms.parts import part_of, parts
         ("megatron_training.moe_token_dispatcher_type", "alltoall", "mindspeed-rl", "experts"),
         ("--use-fused-ring-attention-update", True, "mindspeed-llm", "second context rank"),
         ("--mm-encoder-tp-mode", "data", "vllm", "encoder of images or sound"),
-        ("--mla-mm-split", True, "mindspeed-llm", "latent attention"),
-        ("ec_transfer_config.ec_role", "ec_consumer", "vllm-ascend", "separate encoder servers"),
         ("limit_mm_per_prompt.image", 0, "", "vision encoder"),
         ("speculative_config.method", "deepseek_mtp", "vllm", "draft layers"),
-        ("speculative_config.method", "ngram", "vllm", "draft model"),
-        ("--max-loras", 4, "vllm", "low-rank adapters"),
         ("--runner", "pooling", "vllm", "pooling head"),
         ("--steps_per_generation", 4, "ms-swift", "training from preferences or rewards"),
-        ("--vllm_mode", "colocate", "trl", "training from preferences or rewards"),
     ],
 )
 def test_a_setting_belongs_to_the_part_that_its_place_value_or_name_says(

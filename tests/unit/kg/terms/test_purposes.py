@@ -17,14 +17,9 @@ def test_all_spellings_of_a_key_are_one(spelling: str) -> None:
         ("tensor_parallel_size", Purpose.LAYOUT),
         ("--num-layers", Purpose.MODEL),
         ("--rotary-base", Purpose.MODEL),
-        ("--lr", Purpose.TRAINING),
-        ("--port", Purpose.SITE),
         ("--max-num-seqs", Purpose.TUNING),
-        ("kv_transfer_config.kv_connector_extra_config.prefill.tp_size", Purpose.LAYOUT),
         ("a_key_that_nobody_has", Purpose.TUNING),
-        ("megatron_training.lr", Purpose.TRAINING),
         ("megatron_training.use_fused_rmsnorm", Purpose.TUNING),
-        ("compilation_config.mode", Purpose.TUNING),
     ],
 )
 def test_a_key_has_the_purpose_of_the_first_pattern_that_it_fits(key: str, kind: Purpose) -> None:

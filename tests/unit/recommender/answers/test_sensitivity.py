@@ -34,11 +34,7 @@ layers = st.lists(
         ("encoder.layer.0.attention.output.dense", "attention"),
         ("encoder.layer.0.output.dense", "mlp"),
         ("model.layers.0.mlp.gate_proj", "mlp"),
-        ("model.layers.0.mlp.gate", "router"),
-        ("transformer.h.0.ln_1", "norm"),
         ("encoder.layer.0.output.LayerNorm", "norm"),
-        ("transformer.wte", "embedding"),
-        ("lm_head", "head"),
         ("backbone.conv1", "other"),
     ],
 )

@@ -28,9 +28,7 @@ def found(items: list[tuple[str, T]], line: str) -> list[T]:
         ("ub overflow, requires {bits} bits", "overflow of a buffer requires thought", False),
         ("ub overflow, requires {bits} bits", "overflowing requires nothing", False),
         ("ray", "at ray/worker.py", True),  # three letters, with whatever follows
-        ("ray", "at a worker", False),
         ("507046", "error code 507046, stream", True),  # without a letter it may be anywhere
-        ("oom", "xOOMx", True),  # no word that is sure to end
         ("oom", "out of memory", False),
     ],
 )

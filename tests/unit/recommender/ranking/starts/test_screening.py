@@ -40,7 +40,6 @@ def only(item: AgreedSetting, **facts: object) -> tuple[str, str]:
         (agreed("--swap-space", "8"), "", "release"),
         (agreed("VLLM_USE_V1", "1"), "", "release"),
         (agreed("--no-such-flag", "8"), "", "release"),
-        (agreed("--gpu-memory-utilization", "0.90"), "", "default"),
         (agreed("--gpu-memory-utilization", "0.95"), "--gpu-memory-utilization", ""),
         (agreed("--enable-chunked-prefill"), "", "default"),
         (agreed("--no-enable-prefix-caching"), "", "shared_prefix_share"),
@@ -91,7 +90,6 @@ def test_without_a_registry_of_the_framework_everything_passes() -> None:
         (agreed("speculative_config.model", "/d", first=recipe(model="large")), {}, "model"),
         (agreed("speculative_config.model", "/d"), {}, ""),
         (agreed("--no-enable-prefix-caching"), {"shared_prefix_share": 0.4}, "shared_prefix_share"),
-        (agreed("--no-enable-prefix-caching"), {"shared_prefix_share": 0.0}, ""),
     ],
 )
 def test_the_question_itself_rules_out(item: AgreedSetting, facts: dict[str, object], fact: str) -> None:

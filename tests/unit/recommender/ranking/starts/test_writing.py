@@ -225,12 +225,9 @@ def test_recipes_cut_no_sequences_of_what_runs() -> None:
         ("vllm", "PINE-8b", "", "org/Pine-8B"),
         ("vllm", "pine-8b-instruct", "", "org/Pine-8B-Instruct"),
         ("vllm", "pine-8b-it", "", "org/Pine-8B-it"),
-        ("vllm", "pine-8b-awq", "", ""),
-        ("vllm", "instruct", "", ""),
         ("vllm", "pine-8b-instruct", "own/weights", "own/weights"),
         ("llama.cpp", "pine-8b", "", "WEIGHTS.gguf"),
         ("llama.cpp", "", "own.gguf", "own.gguf"),
-        ("llama.cpp", "", "own/weights", "WEIGHTS.gguf"),
     ],
 )
 def test_the_weights_are_named_as_told_else_as_the_hub_has_them(

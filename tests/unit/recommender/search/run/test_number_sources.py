@@ -67,9 +67,7 @@ def test_only_a_whole_space_of_which_nothing_is_left_is_refused(
         ({"command": ["a"], "inputs": {"n": 1}}, "inputs: a list of names and values"),
         ({"command": ["a"], "inputs": [1]}, "inputs: a list of names and values"),
         ({"cost_model": {"model": "qwen3-8b"}}, "cost_model: which model on which hardware?"),
-        ({"cost_model": {"hardware": "910B3"}}, "cost_model: which model on which hardware?"),
         ({"command": ["a"], "inputs": [{"n": 1}]}, ""),
-        ({"command": "a", "inputs": []}, ""),
         ({"cost_model": {"model": "qwen3-8b", "hardware": "910B3"}}, ""),
     ],
 )

@@ -65,12 +65,9 @@ def sources(folder: Path, text: str) -> Sources:
         ("either", {"type": "any", "nargs": "?"}),
         ("fuse", {"type": "bool", "negation": "--no-fuse", "default": True}),
         ("names", {"type": "list", "of": "str", "nargs": None}),
-        ("sizes", {"type": "list", "of": "int", "nargs": 2}),
         ("kind", {"type": "str", "choices": ("a", "b")}),
-        ("open_kind", {"type": "str", "choices": ()}),
         ("way", {"type": "str", "choices": ("RING", "MESH", "mesh"), "folds": True}),
         ("part", {"type": "object", "open": False}),
-        ("free", {"type": "object", "open": True}),
     ],
 )
 def test_a_field_becomes_the_flag_that_vllm_makes(
