@@ -16,7 +16,9 @@ SCRIPTS = sorted(
 PACKAGES = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if at % 3 else ()) for at, name in enumerate(SCRIPTS)]
+)
 def test_every_script_answers_help_and_shows_its_docstring(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,13 +77,12 @@ SCREENS = (
     "kb query",
     "green plan --region DE --duration 8h --by +24h",
     "kb list settings",
-    "kb list recipes --model qwen3-32b",
     "kb query effects",
     "kb diff vllm=0.18 vllm=0.19",
     "explain nothing",
     "search report none.journal",
     "tune serve_qwen3.sh --hardware 910B3 --dry-run",
-    "estimate --model deepseek-v3 --phase serving --hardware 910B3 --count 8",
+    "estimate --from-command serve_qwen3.sh --hardware 910B3",
     "recommend --op attention --shape B=1,H=32,S=4096,D=128 --hardware a100-pcie-40gb -v",
     "recommend --from-command serve_qwen3.sh --hardware 910B3 -v",
     "recommend --from-command pretrain_llama2.sh --smi npu-smi.txt -v",
@@ -98,7 +97,6 @@ SCREENS = (
     "recommend --op matmul --shape M=0,N=4,K=4 --hardware 910B3",
     "check nothing.sh",
     "recommend --model qwen3-8b --phase training --hardware 910B3 --count 8 --software llamafactory",
-    "size --model qwen3-32b --phase serving --hardware 910B3 --rate 5/s --price 10",
     "diagnose error.log",
 )
 MORE_SCREENS = (
