@@ -93,6 +93,9 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
     if not view.rank.steps or view.total_us <= 0:
         return
     free = sum(us for reason, us in view.gap_us.items() if reason not in {COPY, QUEUED})
+    is_stage = any(item.is_p2p for item in collectives_of(view.rank))
+    if is_stage:  # it ends before the others: that is the pipeline's
+        free -= max(0.0, view.gap_us.get(AFTER, 0.0) - view.peers_after_us)
     share = free / view.total_us
     turning = 0.0 if trains(view.rank) else view.gap_us.get(BEFORE, 0.0) + view.gap_us.get(AFTER, 0.0)
     bad = float(thresholds.shows("scheduling", "scheduling_share", turning / view.total_us))
@@ -123,8 +126,8 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         placed = view.gap_us.get(by_place, 0.0) if trains(view.rank) or (calls and reason == LOADS) else 0.0
         if calls and reason == LOADS:  # its loader is recorded: what its peers do not have is another's
             placed = min(placed, view.peers_before_us)
-        if by_place == AFTER and any(item.is_p2p for item in collectives_of(view.rank)):
-            placed = min(placed, view.peers_after_us)  # stages end one by one
+        if by_place == AFTER and is_stage:  # stages end one by one
+            placed = min(placed, view.peers_after_us)
         placed *= 1 - told_us / max(open_us, 1e-9)
         function_us, function = functions.pop(node, (0.0, ""))
         placed = max(placed, function_us) if reason == COMPUTES else placed + function_us

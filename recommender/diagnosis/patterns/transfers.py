@@ -40,6 +40,8 @@ _NORMS = ("batchnorm", "syncbatchnorm", "syncbn", "bntraining")
 """In the names of kernels of a batch norm."""
 
 
+NAMED = 0.9
+"""Degree from which a bubble is named by itself, and is no exposed communication besides. Assumed."""
 MARKS = 0.5
 """Part of the published marks of exposed communication from which its kinds are named: they are two."""
 
@@ -65,6 +67,11 @@ def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:
         together = sum(item.elapse_ms for item in told)
         inline = exposed * (sum(item.elapse_ms for item in tensor) / together if together > 0 else 1.0)
     usual = max(_last_us(view) * (1 - bad), inline * (1 - bad_inline))
+    if not view.step_sum("bubble_us"):  # else the profiler's own table keeps it apart
+        still = sum(idle_us(item) for item in told if item.is_p2p and _use(view, item) != CONTEXT)
+        still = min(exposed, still * view.exposed_share)
+        bubble = thresholds.shows("pipeline-bubble", "bubble_share", still / view.total_us)
+        usual = max(usual, still if bubble >= NAMED else 0.0)
     yield step_evidence(
         view,
         "exposed-communication",

@@ -176,3 +176,15 @@ def test_calls_of_one_rank_tell_what_their_group_is_for(make: Any, about: str, u
     )  # fmt: skip
     [rank] = make().ranks
     assert uses_of_groups((replace(rank, details=Details(group_calls=calls)),)).get("5") == use
+
+
+@pytest.mark.parametrize(("wait_share", "is_named"), [(0.9, True), (0.1, False)])
+def test_a_bubble_that_is_named_is_no_exposed_communication_besides(
+    make: Any, thresholds: Any, wait_share: float, is_named: bool
+) -> None:
+    exposed_ms = exposing(make, 0.5).steps[0].exposed_us / 1e3
+    receive = moved(
+        "hcom_receive__1", "p", exposed_ms * (1 - wait_share), is_p2p=True, wait_ms=exposed_ms * wait_share
+    )
+    cost = costs_ms(make, thresholds, (receive,), {})["exposed-communication"]
+    assert cost == pytest.approx(exposed_ms * (1 - wait_share if is_named else 1), rel=0.01)
