@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kg.nouns.audit import FindingKind
 from kg.terms.conditions import Condition, Truth
 from kg.terms.purposes import plain_key
-from recommender.audit.finding import SettingFinding
+from recommender.audit.finding import SettingFinding, written
 from recommender.audit.launch_findings import launch_findings
 from recommender.audit.registry_findings import registry_findings
 
@@ -54,7 +54,7 @@ def _by_rule(case: AuditCase, rule: AuditRule) -> Iterator[SettingFinding]:
             says=rule.says,
             cost=rule.cost,
             right=rule.right,
-            remedy=rule.remedy,
+            remedy=written(setting.key, rule.remedy) if rule.remedy.isdecimal() else rule.remedy,
             removes=tuple(removes),
             default=default_text(case, setting),
             source=rule.source.url,
