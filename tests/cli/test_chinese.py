@@ -23,7 +23,7 @@ from tools.source_tree import SourceModule, modules
 _NAMES = (
     "amd nvidia batches classes disagreements effects kinds provenance sources problem family region code"
     " agent aiperf alpha ascendc ask attention average base batch block bottlenecks calibration carbon cases "
-    "chip compose convolution copy cp cpu csv cuda decode dmesg dp earlier en end env ep evaluate exporter "
+    "chip compose convolution copy cp cpu csv cuda data decode dmesg dp earlier en end env ep evaluate exporter "
     "export fast file files flashcomm find finetune fix flags float fp framework frameworks gb gemm gpu guidellm h hardware "
     "high higher hpc id info ingest init int item items journal json kb kernel kernels kg kind kubernetes "
     "kwh latency layer layernorm learn less low lower manifest marginal mb mcp medium megatron memory metric "

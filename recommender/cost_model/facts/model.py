@@ -59,6 +59,7 @@ class ModelSizes:
         index_heads: Heads of the index.
         index_layers: Blocks that have one; the others take the choice of the block before.
         activations: Elements written for a sample, for networks without layers here; 0 if unknown.
+        sees: Whether it reads pictures too: what no block explains is a tower for them.
     """
 
     id: str
@@ -97,6 +98,7 @@ class ModelSizes:
     index_heads: float = 0.0
     index_layers: float = 0.0
     activations: float = 0.0
+    sees: bool = False
 
     @property
     def kind(self) -> str:
@@ -162,6 +164,12 @@ class ModelSizes:
         """Matrices of the vocabulary: 2 where more parameters are documented than one of them explains."""
         table = self.vocabulary * self.hidden
         return 2.0 if table and self.known_parameters - self.parameters > table / 2 else 1.0
+
+    @property
+    def tower_parameters(self) -> float:
+        """Parameters of a tower for pictures: what is documented beyond blocks and vocabulary."""
+        explained = self.parameters + (self.embeddings - 1) * self.vocabulary * self.hidden
+        return max(self.known_parameters - explained, 0.0) if self.sees else 0.0
 
     @property
     def layer_parameters(self) -> float:
@@ -282,6 +290,7 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         known_parameters=total,
         causal=architecture in DECODERS,
         encodes=architecture == "encoder",
+        sees=architecture == "multimodal",
         tokens_per_image=_patches(name, image) if image and not vocabulary else 0.0,
         latent=latent > 0,
         query_rank=number_of("q_lora_rank"),

@@ -22,7 +22,7 @@ class DraftMethod:
     Attributes:
         accepted: Share of drafts of which so many tokens were accepted, from the first on.
         at_once: Whether one pass drafts all of them.
-        blocks: Blocks of the network that drafts.
+        blocks: Blocks of the network that drafts; 0 where texts are copied.
         vocabulary: Tokens that its head chooses among; infinite where these are all of the model's.
     """
 
@@ -49,6 +49,7 @@ def method_of(text: str) -> str:
     word = text.lower().replace("-", "")
     if word.endswith("mtp") or word == "nextn":
         return "mtp"
+    word = "ngram" if word.startswith("ngram") else word
     return word if word in DRAFT_METHODS else "other"
 
 
@@ -102,5 +103,5 @@ def passes(drafted: Floats, method: Floats, steps: Floats) -> tuple[Floats, Floa
         np.array([getattr(one, name) for one in DRAFT_METHODS.values()])[method.astype(np.int64)]
         for name in ("at_once", "blocks", "vocabulary")
     )
-    times = np.where(at_once, np.minimum(drafted, 1.0), in_a_row(drafted, steps))
+    times = np.where(at_once, np.minimum(drafted, 1.0) * (blocks > 0), in_a_row(drafted, steps))
     return times, blocks, np.where(at_once, drafted, 1.0), vocabulary

@@ -106,6 +106,8 @@ def expert_cut(s: Columns) -> Floats:
 def trained(model: ModelSizes, s: Columns) -> tuple[Floats, Floats]:
     """Parameters of one device that are trained, outside and inside the routed experts."""
     dense, routed = shares(model, s)
+    tables = (model.embeddings - 1) * model.vocabulary * model.hidden  # shares count one
+    dense = dense + tables / (s["tensor_parallel"] * s["pipeline_parallel"])
     adapted = s["lora_rank"] > 0
     adapters = adapter_parameters(model, s["lora_rank"]) * _held(model, s) / s["tensor_parallel"]
     return np.where(adapted, adapters, dense), np.where(adapted, 0.0, routed)

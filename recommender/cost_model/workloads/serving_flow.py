@@ -205,7 +205,7 @@ def _replays(
     turns *= users + np.maximum(users, LEAST_MEASURED)
     loop = np.nonzero((output > 0) & (sent <= MOST_USERS) & (turns <= MOST_TURNS))[0]
     best = loop[np.argsort(-output[loop], kind="stable")[:MOST_REPLAYED]]
-    return some, best[: max(1, int(np.searchsorted(np.cumsum(sent[best]), MOST_USERS * 2)))]
+    return some, best[: max(1, int(np.searchsorted(np.cumsum(sent[best]), MOST_USERS * 2, side="right")))]
 
 
 def _with_replay(

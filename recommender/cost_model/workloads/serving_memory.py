@@ -47,9 +47,10 @@ def cached_rows(model: ModelSizes, length: Floats) -> Floats:
 
 
 def sequence_bytes(model: ModelSizes, s: Mapping[str, Floats], length: Floats) -> Floats:
-    """Bytes that a sequence keeps on one device, over all blocks: rows of the cache, and states."""
+    """Bytes that a sequence keeps on one device, over all blocks: cached rows, keys of an index, states."""
     states = model.linear_layers * state_bytes(model, s["tensor_parallel"])
-    return np.asarray(cached_rows(model, length) * kv_bytes(model, s) + states)
+    index = PHYSICS["index_bytes"] * model.index_layers * model.is_indexed * length
+    return np.asarray(cached_rows(model, length) * kv_bytes(model, s) + states + index)
 
 
 def _kept(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
@@ -81,11 +82,15 @@ def weights(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
     return np.asarray(dense / tp + size("precision_mlp") * routed / np.maximum(ep, tp))
 
 
-def _table(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
-    """Bytes of the table of tokens that come in, where it is not tied to the head: in 16 bits but in GGUF."""
+def _beside(model: ModelSizes, s: Mapping[str, Floats]) -> Floats:
+    """Bytes beside the blocks and the head: a tower for pictures, and the table of tokens that come in.
+
+    The table is one of its own where it is not tied to the head. Both are in 16 bits, but GGUF's tables.
+    """
     head = s["precision_head"].astype(np.int64)
     each = np.where(head >= FROM_GGUF, _WEIGHT_BYTES[head], 2.0)
-    return np.asarray(each * (model.embeddings - 1) * model.vocabulary * model.hidden / s["tensor_parallel"])
+    table = each * (model.embeddings - 1) * model.vocabulary * model.hidden
+    return np.asarray((table + 2 * model.tower_parameters) / s["tensor_parallel"])
 
 
 def memory_parts(
@@ -107,7 +112,7 @@ def memory_parts(
     tp, kept = s["tensor_parallel"], _kept(model, s) * on_device(model, s)
     wide = 4 * model.hidden + 4 * (model.inner or model.expert_inner * model.chosen) / tp
     return {
-        "weights": (weights(model, s) + _table(model, s)) * kept,
+        "weights": (weights(model, s) + _beside(model, s)) * kept,
         "kv_cache": (full + (batch - 1) * mean) * (1 - s["kv_host_share"]) * kept,
         "activations": held * wide * 2 + batch * model.vocabulary / tp * 4,
         "reserved": np.full_like(tp, reserved),

@@ -124,7 +124,7 @@ def test_each_drafted_token_takes_a_block_and_an_output_head() -> None:
 
     parts = {one.name: one.time_s for one in priced("qwen3-32b", queries=2).operators}
     rest = sum(parts.values()) - parts["output head"] - parts["host between steps"]
-    assert drafting(0) == 0
+    assert drafting(0) == drafting(3, "ngram") == 0
     assert drafting(1) == pytest.approx(rest / 64 + parts["output head"], rel=0.05)
     assert drafting(3) == pytest.approx(3 * drafting(1), rel=0.1)
     # a fifth of the model's tokens

@@ -56,7 +56,14 @@ def test_a_block_is_drafted_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("text", "method"),
-    [("deepseek_mtp", "mtp"), ("NEXTN", "mtp"), ("EAGLE3", "eagle3"), ("ngram", "other"), ("", "other")],
+    [
+        ("deepseek_mtp", "mtp"),
+        ("NEXTN", "mtp"),
+        ("EAGLE3", "eagle3"),
+        ("ngram_gpu", "ngram"),
+        ("draft_model", "other"),
+        ("", "other"),
+    ],
 )
 def test_words_of_programs_name_methods(text: str, method: str) -> None:
     assert method_of(text) == method

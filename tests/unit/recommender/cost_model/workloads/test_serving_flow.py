@@ -57,6 +57,15 @@ def test_a_prefill_holds_up_all_engines_that_step_together() -> None:
         assert alone["throughput"] > two["throughput"] > many["throughput"]
 
 
+def test_two_wide_deployments_beside_each_other_have_one_price() -> None:
+    """Both are replayed, else one would be compared with the closed form of the other."""
+    s = columns([BASE | {"batch": 32, "data_parallel": 64}] * 2, SERVING)
+    step_s, prefill_s = np.full(2, 0.01), np.full(2, 0.2)
+    times = StepTimes(decode_s=step_s, alone_s=prefill_s, passes_s=prefill_s, transfer_s=0 * step_s)
+    output, _ = serving_flow(s, step_plan(s, Device("given", {})), times, np.full(2, 64.0))
+    assert output[0] == output[1]
+
+
 def test_the_more_engines_step_together_the_more_prefills_hold_each_up() -> None:
     """Of 32 engines with a user each, every one waits for 31 prefills an answer: not as one of groups of 8."""
     eight, all_ = (flow(in_step=wide, data_parallel=32) for wide in (8.0, 32.0))
