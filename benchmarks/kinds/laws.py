@@ -32,8 +32,20 @@ _BITS = {
 }
 _LENGTH_KEYS = ("max-model-len", "context-length", "maxseqlen")
 _REQUEST_KEYS = ("max-num-seqs", "max-running-requests", "maxbatchsize")
+_LEFT = frozenset({"DRAFT_MODEL", "FIRST_SERVER_IP", "SERVER_RANK"})
+"""Words of starts that stand for what their user alone knows; a secret's is its own name's."""
 MEMORY_MODELLED = frozenset(
-    {"vllm", "vllm-ascend", "sglang", "mindie", "tensorrt-llm", "megatron-lm", "mindspeed-llm", "mindspeed"}
+    {
+        "vllm",
+        "vllm-ascend",
+        "vllm-gaudi",
+        "sglang",
+        "mindie",
+        "tensorrt-llm",
+        "megatron-lm",
+        "mindspeed-llm",
+        "mindspeed",
+    }
 )
 """Programs whose memory the cost model describes: engines of language models, and trainers of Megatron's kind."""
 _GENERIC_FORMATS = frozenset(
@@ -421,6 +433,15 @@ def offers_no_default(reply: Reply) -> str | None:
     return ""
 
 
+def says_what_to_fill(reply: Reply) -> str | None:
+    """Each word in capitals that a start leaves to its user is among what it says that it needs."""
+    if not reply.is_answered:
+        return None
+    left = {value.partition(":")[0] for _, value in settings_of(reply.start)} & _LEFT
+    said = " ".join(reply.start.get("needs") or ())
+    return ", ".join(sorted(word for word in left if word not in said))
+
+
 LAWS: Mapping[str, Callable[[Reply], str | None]] = {
     "exit": ends_properly,
     "time": keeps_its_time,
@@ -438,6 +459,7 @@ LAWS: Mapping[str, Callable[[Reply], str | None]] = {
     "nothing better": believes_nothing_better,
     "parts": configures_what_is_there,
     "defaults": offers_no_default,
+    "places": says_what_to_fill,
     "engine": is_taken_by_the_engine,
 }
 """Laws of one answer to ``recommend``, by short name."""

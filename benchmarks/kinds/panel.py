@@ -170,7 +170,7 @@ class KindPanel:
         pool = [
             item
             for item in self._chips.values()
-            if item.is_for_models and (not program.vendors or item.vendor in program.vendors)
+            if item.is_for_models and (not program.vendors or item.kinds & set(program.vendors))
         ]
         vendor = random.choice(sorted({item.vendor for item in pool}))
         return random.choice([item for item in pool if item.vendor == vendor])

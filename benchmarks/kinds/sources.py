@@ -57,6 +57,7 @@ class ListedChip:
         id: Its name in the graph.
         spellings: What people write.
         vendor: Who makes it.
+        kinds: What it is part of, its maker among them.
         memory_bytes: Of one device; 0 where unknown.
         is_for_models: Whether language models run on such parts.
     """
@@ -64,6 +65,7 @@ class ListedChip:
     id: str
     spellings: tuple[str, ...]
     vendor: str
+    kinds: frozenset[str]
     memory_bytes: float
     is_for_models: bool
 
@@ -210,9 +212,10 @@ def chips() -> tuple[ListedChip, ...]:
         device = entries.get((entry.get("contains") or {}).get("device", ""), entry)
         numbers: dict[str, float] = {}
         node: Mapping[str, Any] | None = device
-        above = entry["id"]
+        above, kinds = entry["id"], set[str]()
         while node is not None:
             above = node["id"]
+            kinds.add(above)
             for name, stated in (node.get("facts") or {}).items():
                 if isinstance(value := _first(stated)["value"], int | float):
                     numbers.setdefault(name, value)
@@ -224,6 +227,7 @@ def chips() -> tuple[ListedChip, ...]:
                 id=entry["id"],
                 spellings=(entry["id"], *entry["label"].values(), *entry.get("aliases", ())),
                 vendor=above,
+                kinds=frozenset(kinds),
                 memory_bytes=memory,
                 is_for_models=memory >= _SIXTEEN_GB and peak >= _TENSOR_FLOPS and entry["level"] != "family",
             )

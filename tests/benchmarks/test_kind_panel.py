@@ -141,6 +141,7 @@ BROKEN: dict[str, list[Reply]] = {
         reply(more=[{"where": "env", "key": "NCCL_ALGO", "value": "Ring"}]),
     ],
     "defaults": [reply(changes=[{"settings": [flag("--enable-chunked-prefill", True)]}])],
+    "places": [reply(more=[flag("--dist-init-addr", "FIRST_SERVER_IP:50000")])],
     "engine": [
         reply(paste=["vllm serve MODEL --no-such-flag 1"]),
         reply(paste=["vllm serve MODEL --max-num-seqs many"]),

@@ -31,6 +31,8 @@ from recommender.ranking.starts.flags.layout_flags import (
     spelt_settings,
 )
 from recommender.ranking.starts.flags.server_flags import (
+    FIRST_SERVER,
+    RANK,
     pooling_settings,
     role_settings,
     server_lines,
@@ -355,6 +357,13 @@ def repriced(
     return replace(start, expected=expected_of(price, problem), because=because)
 
 
+_OF_SERVERS = {
+    FIRST_SERVER: "the address of the first server",
+    RANK: "the place of a server among them, from 0",
+}
+"""The words in capitals of several servers, and what they stand for."""
+
+
 def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, draft: StartDraft) -> list[str]:
     """Requirements of the settings on the weights, in words."""
     lines = []
@@ -373,4 +382,6 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
         lines.append(f"a cache in {cache}, whose accuracy is not known here")
     if any(item.value == DRAFT_MODEL for item in settings):
         lines.append(f"{DRAFT_MODEL}, a draft model trained for {UNNAMED}")
+    words = {str(item.value).partition(":")[0] for item in settings}
+    lines += [f"{word}, {meant}" for word, meant in _OF_SERVERS.items() if word in words]
     return lines
