@@ -259,3 +259,16 @@ def test_number_formats_of_what_runs_stay_unless_others_are_told(
     assert answer.plan is not None
     written = {item.key: item.value for item in answer.plan.start.settings if "dtype" in item.key}
     assert written == formats
+
+
+def test_logits_of_verl_have_their_gradient_in_place(shipped: Workspace) -> None:
+    """The micro-batch of verl's own example for Qwen3-8B fits 80 GB (examples/grpo_trainer/run_qwen3-8b.sh)."""
+    text = (
+        "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=Qwen/Qwen3-8B data.max_prompt_length=512"
+        " data.max_response_length=1024 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=32"
+        " actor_rollout_ref.model.enable_gradient_checkpointing=True trainer.n_gpus_per_node=8 trainer.nnodes=1"
+    )
+    problem, notes = shipped.problem({**read_launch(text, "ppo.sh").question, "hardware": "h100-sxm"})
+    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    assert answer.plan is not None
+    assert not any("does not fit" in note for note in answer.notes), answer.notes
