@@ -145,6 +145,8 @@ def check_sizes(shape: Mapping[str, Value]) -> None:
             raise InputError(f"{name}: {value!r} is not a number")
         if number is not None and number < 0:
             raise InputError(f"shape: {name} is {number:g}; a size is not negative")
+        if number is not None and number < 1 and name in _AT_LEAST_ONE:
+            raise InputError(f"shape: {name} is {number:g}; it is 1 or more")
 
 
 def number_of(value: object) -> float | None:

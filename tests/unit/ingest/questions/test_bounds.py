@@ -114,6 +114,12 @@ def test_sizes_that_cannot_be(value: Value) -> None:
         check_sizes({"seq_len": value})
 
 
+def test_a_load_is_of_one_request_at_least() -> None:
+    check_sizes({"concurrency": 1, "input_len": 0})
+    with pytest.raises(InputError, match="concurrency is 0; it is 1 or more"):
+        check_sizes({"concurrency": 0})
+
+
 @pytest.mark.parametrize(
     ("named", "device", "count"),
     [
