@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
-from kg.terms.meanings import programs
+from kg.terms.dialects import statement
+from kg.terms.meanings import programs, usual_place
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.measured.exact_runs import MEASURED_SO, AskedWork
 from recommender.ranking.plan_setting import Origin, settings_by_key
@@ -95,10 +96,17 @@ def as_it_ran(modelled: Starts, starts: Starts, pinned: Sequence[ExactRun], scre
         first = replace(first, fits=True, fits_in=None, settings=as_ran, needs=(), because=())
     others = [text for text in first.because if not text.startswith(MEASURED_SO)]
     first = replace(first, layout=best.layout, because=(best.words, *others))
-    if first.framework not in programs():  # a library takes what the script that ran it took
+    is_library = first.framework not in programs() or usual_place(first.framework) == SettingPlace.CODE
+    if is_library:  # it takes what the script that ran it took
         own = settings_by_key(best.configuration, Origin.CASE, place=SettingPlace.CODE)
         own = [item for item in own if item.name not in first.configuration]
-        first = replace(first, settings=(*first.settings, *own))
+        told = statement({item.name: item.value for item in own}, first.framework).facts.keys()
+        kept = (
+            item
+            for item in first.settings
+            if told.isdisjoint(statement({item.name: item.value}, first.framework).facts)
+        )
+        first = replace(first, settings=(*kept, *own))
     known = {run.layout: run for run in reversed(pinned)}
     beside = [one for one in (modelled.first, *modelled.alternatives) if one.layout != best.layout]
     return replace(
