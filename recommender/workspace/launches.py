@@ -16,6 +16,7 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
 from kg.nouns.values import show
 from kg.terms.model_name import rotary_of
+from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import plain_key
 from recommender.audit.audit import Audit, all_rules, without_costs
 from recommender.audit.case import audit_case
@@ -61,7 +62,7 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
         if item.place is SettingPlace.FLAG
         and plain_key(item.key).replace("-", "_") in NOT_TUNED - _NOT_KEPT
         and plain_key(item.key) not in held | gone
-        and not (plain_key(item.key) == "dtype" and _is_told_otherwise(answer.problem))
+        and not (plain_key(item.key) == "dtype" and _is_told_otherwise(answer.problem, item.value))
     ]
     start = replace(start, settings=(*start.settings, *kept))
     found = {
@@ -77,11 +78,12 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
     return replace(answer, plan=replace(answer.plan, start=start, changes=tuple(changes)))
 
 
-def _is_told_otherwise(problem: Problem) -> bool:
+def _is_told_otherwise(problem: Problem, dtype: str) -> bool:
     """True if the question tells another number format of 16 or 32 bits in the place of the launch's."""
     told = problem.situation.facts.get("precision")
     wide = {*SIXTEEN_BIT, "fp32", "float32"}
-    return told is not None and told.origin is FactOrigin.TOLD and told.value in wide
+    is_told = told is not None and told.origin is FactOrigin.TOLD and told.value in wide
+    return is_told and problem.workload.precision != canonical_precision(dtype)
 
 
 def _shown(setting: RunningSetting) -> Value:

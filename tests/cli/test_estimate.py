@@ -150,7 +150,7 @@ def test_training_scripts_are_priced_as_they_are_told_and_say_whether_they_fit(
 def test_where_accumulated_gradients_have_no_room_a_trainer_starts_without_them(run: Any) -> None:
     """As it does until it is told to accumulate; a step that is told to is refused, and so are its gradients."""
     machine = ("--hardware", "8xa100-sxm4-40gb", "--software", "transformers=")
-    asked = ("--model", "qwen2.5-14b", "--phase", "training", *machine)
+    asked = ("--model", "qwen2.5-14b", "--phase", "training", "--shape", "seq_len=2048", *machine)
     begun = run("recommend", *asked)
     assert (begun.code, "no gradients are accumulated" in begun.out) == (0, True)
     assert "does not fit" not in f"{begun.out}{begun.err}"
