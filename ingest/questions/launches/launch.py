@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +32,7 @@ from ingest.questions.launches.program import (
     program_signs,
     started_program,
 )
-from ingest.questions.launches.script import Script, ShellCommand
+from ingest.questions.launches.script import Script, ShellCommand, place_of_text
 from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import (
     batch_job,
@@ -51,11 +50,6 @@ from kg.terms.dialects import layout_of
 from kg.terms.meanings import long_names, plain_name, programs
 from kg.terms.setting_registry import registry, softwares
 
-_SHELLS = frozenset({"bash", "sh", "zsh"})
-_SHELL_TEXT = re.compile(r"-[a-z]*c")
-"""The option of a shell before the text that it runs: ``-c``, ``-lc``."""
-_RUNNERS = frozenset({"eval", "ssh", "tmux", "screen", "su", "system"})
-"""Commands that run a text of a shell in one of their words."""
 _MOST_NESTED = 3
 _MOST_INSIDE = 20_000
 """Commands of all texts that shells of a text run: one in a variable may be run often."""
@@ -344,20 +338,6 @@ def _started(
             else f"known: {known_programs()}; or leave the script out: --model, --phase, --software NAME",
         )
     return found, notes
-
-
-def place_of_text(words: Sequence[str], names: Sequence[str]) -> int | None:
-    """The place of a command's word that a shell is given to run; None where there is none."""
-    for at, name in enumerate(names):
-        if name in _SHELLS:
-            option = next(
-                (n for n, word in enumerate(words[at + 1 :], at + 1) if _SHELL_TEXT.fullmatch(word)), None
-            )
-            if option is not None and option + 1 < len(words):
-                return option + 1
-    if names and names[0] in _RUNNERS:
-        return next((n for n in reversed(range(1, len(words))) if " " in words[n].strip()), None)
-    return None
 
 
 def _facts(

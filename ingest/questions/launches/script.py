@@ -1,9 +1,15 @@
 """The commands of a script, as they were read from it."""
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+_SHELLS = frozenset({"bash", "sh", "zsh"})
+_SHELL_TEXT = re.compile(r"-[a-z]*c")
+"""The option of a shell before the text that it runs: ``-c``, ``-lc``."""
+_RUNNERS = frozenset({"eval", "ssh", "tmux", "screen", "su", "system"})
+"""Commands that run a text of a shell in one of their words."""
 UNKNOWN = "\0"
 """Stands in a word on both sides of what could not be filled in."""
 
@@ -87,3 +93,17 @@ def as_flags(values: Mapping[str, object], *, states: bool = False) -> Iterator[
             yield from (f"--{flag}", *map(str, value))
         elif value is not None:
             yield from (f"--{flag}", str(value))
+
+
+def place_of_text(words: Sequence[str], names: Sequence[str]) -> int | None:
+    """The place of a command's word that a shell is given to run; None where there is none."""
+    for at, name in enumerate(names):
+        if name in _SHELLS:
+            option = next(
+                (n for n, word in enumerate(words[at + 1 :], at + 1) if _SHELL_TEXT.fullmatch(word)), None
+            )
+            if option is not None and option + 1 < len(words):
+                return option + 1
+    if names and names[0] in _RUNNERS:
+        return next((n for n in reversed(range(1, len(words))) if " " in words[n].strip()), None)
+    return None

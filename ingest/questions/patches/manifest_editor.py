@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ingest.files.yaml_nodes import YamlNode, yaml_documents
-from ingest.questions.launches.launch import place_of_text
 from ingest.questions.launches.manifests import Container, containers, variables_of
-from ingest.questions.launches.script import UNKNOWN, readable
+from ingest.questions.launches.script import UNKNOWN, place_of_text, readable
 from ingest.questions.launches.shell import read_script
 from ingest.questions.patches.nested_editor import LaunchEditor, script_editor
 from ingest.questions.patches.regions import Region, difference, scalar_region

@@ -6,7 +6,7 @@ The launch is edited as a script of its own, what changed is put in its place, a
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from ingest.questions.launches.launch import place_of_text
+from ingest.questions.launches.script import place_of_text
 from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.variables import CONTAINERS
 from ingest.questions.patches.regions import shell_region
