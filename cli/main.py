@@ -11,13 +11,13 @@ import io
 import os
 import signal
 import sys
-import threading
+import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
 
     from typer import TyperException
 
@@ -232,14 +232,29 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._stop)
         sys.unraisablehook = self._unraisable
 
-    def _stop(self, _number: int, _frame: FrameType | None) -> NoReturn:
+    def _stop(self, _number: int, frame: FrameType | None) -> None:
         self.asked = True
-        raise KeyboardInterrupt
+        if _is_within(frame, self._unraisable.__code__):  # nobody would hear of it there either
+            self._again()
+        else:
+            raise KeyboardInterrupt
 
     def _unraisable(self, fault: Any) -> None:
-        if not issubclass(fault.exc_type, KeyboardInterrupt):
+        if issubclass(fault.exc_type, KeyboardInterrupt):
+            self._again()
+        else:
             sys.__unraisablehook__(fault)
-            return
-        again = threading.Timer(AGAIN_S, _thread.interrupt_main)
-        again.daemon = True
-        again.start()
+
+    def _again(self) -> None:
+        _thread.start_new_thread(_interrupt_later, ())  # a threading.Timer waits until it runs
+
+
+def _interrupt_later() -> None:
+    time.sleep(AGAIN_S)
+    _thread.interrupt_main()
+
+
+def _is_within(frame: FrameType | None, code: CodeType) -> bool:
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
