@@ -6,10 +6,11 @@ The file has measured passes of whole models, one a row, with what a simulator o
 (``docs/figures-notes.md``). Physics alone answers: nothing is fitted to these rows, though they were in view. A row
 without its model, of another phase than prefill and decode, or in a format that the device lacks is a refusal. Figures
 are by phase and kind of blocks, ours on all rows and both on those that the simulator answered. The times are device
-profiles, so the next step is taken to be scheduled ahead.
+profiles, so the next step is taken to be scheduled ahead. A picture is one of each sequence.
 """
 
 import csv
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import TuningError
 from recommender.cost_model.estimate_pass import PricedPass, estimate_pass
 from recommender.cost_model.facts.device import precision
+from recommender.cost_model.workloads.vision_tower import Pictures
 
 SERVERS = {"ascend-910c": "atlas-800t-a3", "ascend-910b2": "atlas-800t-a2"}
 """Servers that the passes ran on."""
@@ -65,11 +67,14 @@ def priced(row: dict[str, str], known: ShippedKnowledge) -> PricedPass:
         "precision": precision(row["precision"].split()[0]),
         "speculative_tokens": int(row["mtp_drafted"] or 0), "draft_method": "mtp", "async_scheduling": 1,
     }  # fmt: skip
+    picture = re.search(r"(\d{3,4})\s?x\s?(\d{3,4})", row["image"] or "")
+    height, width = map(float, picture.groups()) if picture else (0.0, 0.0)
     if int(row["tp"]) * int(row["dp"]) * int(row["pp"]) != int(row["devices"]):
         raise NotExpressibleError("a split that is no tensor, data or pipeline")
     return estimate_pass(
         model=model, machine=where, phase=row["phase"], settings=settings, engine="vllm-ascend",
         sequences=float(row["batch_per_dp_rank"]), queries=float(row["query_len"]), cached=float(row["context_len"]),
+        pictures=Pictures(number=1.0, height=height, width=width) if picture else None,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
     from recommender.answers.estimate import Estimate
+    from recommender.cost_model.estimate_pass import PricedPass
 
 SetOption = Annotated[
     list[str] | None,
@@ -52,6 +53,10 @@ def estimate(
     operators: Annotated[
         bool, typer.Option("--operators", help="List the operators of a decode step and of a prefill.")
     ] = False,
+    one_pass: Annotated[
+        str | None,
+        typer.Option("--pass", help="Price one pass, such as prefill,batch=8,chunk=1024,context=4096."),
+    ] = None,
     plot: Annotated[
         bool, typer.Option("--plot", help="Draw the shares of the operators as bars, with --operators.")
     ] = False,
@@ -72,6 +77,7 @@ def estimate(
         raise InputError("--pareto: nothing to choose from", hint="add --sweep, such as --sweep tp=1,2,4,8")
     if compare and swept:
         raise InputError("--compare and --sweep: give one of them")
+    phase, _, told = (one_pass or "").partition(",")
     raw = question.raw()
     with open_workspace(context) as workspace:
         raw = with_defaults(context, workspace, raw)
@@ -84,6 +90,9 @@ def estimate(
             pareto=[name for name in (pareto or "").split(",") if name.strip()],
             constants=constants,
             by_operator=operators or plot,
+            one_pass=None
+            if one_pass is None
+            else {**pairs("--pass", [told] if told else []), "phase": phase.strip()},
         )
     if line := assumption_line(estimated.assumed):
         output.note(line)
@@ -94,13 +103,30 @@ def estimate(
         return
     if line := estimated.launch_line(language()):
         output.say(line)
-    if len(estimated.steps) == 1:
+    if one_pass is not None:
+        _show_pass(estimated.passes[0])
+    elif len(estimated.steps) == 1:
         _show(estimated)
+    if len(estimated.steps) == 1 and (operators or plot):
         _show_passes(estimated, plot=plot)
     elif estimated.is_comparison:
         _show_comparison(estimated)
-    else:
+    elif len(estimated.steps) > 1:
         _show_sweep(estimated)
+
+
+def _show_pass(one: PricedPass) -> None:
+    """The time of one pass of an engine, and what bounds it."""
+    from cli import output
+
+    bounds = [(f"  bound by {bound}", output.quantity(share * one.time_s, "s"), f"{share:.1%}")
+              for bound, share in one.bounds.items()]  # fmt: skip
+    shape = f"{one.sequences:g} x {one.queries:g} tokens after {one.cached:g}"
+    output.table(
+        ("", "estimate", ""),
+        [("time", output.quantity(one.time_s, "s"), "by physics alone"), *bounds],
+        title=f"{one.phase} of {shape}",
+    )
 
 
 def _show_passes(estimated: Estimate, *, plot: bool) -> None:

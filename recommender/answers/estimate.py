@@ -14,7 +14,7 @@ from kg.nouns.layout import DEGREES
 from kg.terms.dialects import statement
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import estimate_question, sweep
-from recommender.cost_model.estimate_pass import passes_of
+from recommender.cost_model.estimate_pass import PassShape, passes_of
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.priced_step import priced_steps
@@ -57,7 +57,8 @@ class Estimate:
         is_comparison: Whether the steps are two that somebody wants beside each other.
         power_steps: What lower clocks and power caps do to time and energy, where curves of the vendor's
             devices are public and the energy is known.
-        passes: Operators of a decode step and of a prefill of the one configuration; empty if nobody asked.
+        passes: A decode step and a prefill of the one configuration, or the one pass that was asked for, with
+            their operators; empty if nobody asked.
         unfit: Why the server does not start as it is told, or refuses its longest requests; None if it does.
     """
 
@@ -309,6 +310,7 @@ def estimate_problem(
     about: Callable[[Question], Question] | None = None,
     notes: Sequence[str] = (),
     by_operator: bool = False,
+    one_pass: Mapping[str, object] | None = None,
 ) -> Estimate:
     """Estimate configurations of a problem.
 
@@ -328,6 +330,8 @@ def estimate_problem(
             constants; None for nothing.
         notes: What was assumed when the problem was read.
         by_operator: Whether the operators of its passes are wanted.
+        one_pass: The one pass that is wanted: its ``phase``, and what it has else than the configuration of
+            ``batch``, ``chunk``, ``context`` and ``images``; None for none.
 
     Raises:
         InputError: An unknown phase or setting, an impossible layout, or operators of what has no passes, or
@@ -336,6 +340,7 @@ def estimate_problem(
     """
     notes = tuple(notes)
     _refuse_no_drafts(settings or {})
+    shape = PassShape.of(one_pass) if one_pass else None
     asked = Question.of(problem, sizes, tree, server=server, phase=phase)
     axes = dict(in_own_words(name, values, asked.engine) for name, values in (axes or {}).items())
     settings, *compare = (_own(one, asked.engine, phase) for one in (settings or {}, *compare))
@@ -372,18 +377,18 @@ def estimate_problem(
         )
     host = host_note(question.engine, {**question.settings, **kept[0]})
     said = (
-        beyond_launch(problem, asked, question),
-        measured_so(question, kept),
-        rests_on(question, steps),
-        link_note(question.machine),
-        host,
-        assumptions(question, kept[0]),
+        ()
+        if shape
+        else (
+            beyond_launch(problem, asked, question),
+            measured_so(question, kept),
+            rests_on(question, steps),
+            link_note(question.machine),
+            host,
+            assumptions(question, kept[0]),
+        )
     )
     notes = (*notes, *(text for text in said if text))
-    if by_operator and len(kept) > 1:
-        raise InputError(
-            f"--operators: of one configuration, not of {len(kept)}", hint="leave --sweep and --compare out"
-        )
     priced = tuple(priced_steps(steps, [question.configuration(item) for item in kept]))
     unfit, most = None, sizes.get("max_positions")
     # a question without a launch has nothing that an engine could refuse to start
@@ -414,9 +419,28 @@ def estimate_problem(
         is_comparison=bool(compare),
         unfit=unfit,
         assumed=(*_still_assumed(starts, stated), *lengths),
-        passes=passes_of(question, question.configuration(kept[0]), operators) if by_operator else (),
+        passes=_passes(question, kept, operators, shape) if by_operator or shape else (),
         power_steps=() if steps.energy_j is None else _power_steps(question, priced, tree),
     )
+
+
+def _passes(
+    question: Question,
+    kept: Sequence[Mapping[str, object]],
+    operators: Operators | None,
+    shape: PassShape | None,
+) -> tuple[PricedPass, ...]:
+    """The passes of the one configuration.
+
+    Raises:
+        InputError: There are several.
+    """
+    if len(kept) > 1:
+        option = "--pass" if shape else "--operators"
+        raise InputError(
+            f"{option}: of one configuration, not of {len(kept)}", hint="leave --sweep and --compare out"
+        )
+    return passes_of(question, question.configuration(kept[0]), operators, shape)
 
 
 def _power_steps(

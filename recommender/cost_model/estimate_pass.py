@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from recommender.cost_model.workloads.launching import between_us
 from recommender.cost_model.workloads.products import OperatorCalls
 from recommender.cost_model.workloads.serving import complete_columns
 from recommender.cost_model.workloads.serving_flow import step_plan
+from recommender.cost_model.workloads.vision_tower import Pictures, tower_of, tower_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +37,7 @@ MOSTLY = 0.5
 
 BOUNDS = {
     "waiting for the host": "launch", "attention to earlier chunks": "compute", "drafting": "memory",
-    "host between steps": "launch",
+    "host between steps": "launch", "vision tower": "compute",
 }  # fmt: skip
 """Bounds of the parts of a pass that are neither kernels with known traffic nor exchanges."""
 
@@ -80,6 +83,71 @@ class PricedPass(JsonNoun):
     host_s: float
     operators: tuple[PassOperator, ...]
 
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Share of the pass by what bounds its operators, the largest first."""
+        shares = dict.fromkeys((one.bound for one in self.operators), 0.0)
+        for one in self.operators:
+            shares[one.bound] += one.share
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+_PICTURES = re.compile(r"(?:(\d{1,6})\s?[x*]\s?)?(\d{1,6})\s?[x*]\s?(\d{1,6})")
+_COUNTS = ("batch", "chunk", "context")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassShape:
+    """One pass that somebody asks for; what is None is as the configuration has it.
+
+    Attributes:
+        phase: ``"prefill"`` or ``"decode"``.
+        batch: Sequences of one engine.
+        chunk: Tokens of each in this pass, those of its pictures among them.
+        context: Positions of each that are there before.
+        pictures: Of each sequence, which the vision tower reads in this pass.
+    """
+
+    phase: str
+    batch: float | None = None
+    chunk: float | None = None
+    context: float | None = None
+    pictures: Pictures | None = None
+
+    @classmethod
+    def of(cls, stated: Mapping[str, object]) -> Self:
+        """The shape in the words of ``--pass``.
+
+        Raises:
+            InputError: An unknown phase or name, or a value that is none.
+        """
+        phase = str(stated.get("phase", ""))
+        if phase not in {"prefill", "decode"}:
+            raise InputError(
+                f"--pass {phase!r}: prefill or decode, such as --pass prefill,batch=8,chunk=1024"
+            )
+        if unknown := stated.keys() - {"phase", "images", *_COUNTS}:
+            raise InputError(
+                f"--pass: no {', '.join(sorted(unknown))}", hint=f"known: {', '.join((*_COUNTS, 'images'))}"
+            )
+        counts = {}
+        for name in stated.keys() & {*_COUNTS}:
+            value, least = stated[name], 0 if name == "context" else 1
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not least <= float(str(value)) < math.inf:
+                raise InputError(f"--pass {name}={value}: a number from {least} on")
+            counts[name] = float(str(value))
+        pictures = None
+        if "images" in stated:
+            sizes = _PICTURES.fullmatch(str(stated["images"]))
+            if sizes is None or not all(int(one or 1) for one in sizes.groups()):
+                raise InputError(f"--pass images={stated['images']}: pictures and their size, as 2x1080x1920")
+            if phase == "decode":
+                raise InputError("--pass decode: pictures are read in a prefill")
+            number, height, width = (float(one or 1) for one in sizes.groups())
+            pictures = Pictures(number=number, height=height, width=width)
+        return cls(phase=phase, pictures=pictures, **counts)
+
 
 def estimate_pass(
     *,
@@ -93,6 +161,7 @@ def estimate_pass(
     operators: Operators | None = None,
     engine: str = "",
     version: str = "",
+    pictures: Pictures | None = None,
 ) -> PricedPass:
     """A forward pass by physics alone.
 
@@ -107,6 +176,7 @@ def estimate_pass(
         operators: Calibrated operators; the shipped ones if None.
         engine: Engine that runs it; empty if not stated.
         version: Its release; empty if not stated.
+        pictures: Of each sequence, which its vision tower reads in the pass.
 
     Raises:
         InputError: An unknown setting, an impossible layout, a precision that the device lacks.
@@ -133,13 +203,16 @@ def estimate_pass(
     history = 0.0 if decode else model.layers * done.block.growing_us * 2 * held / rows
     busy = done.device_us + done.wire_us + history
     drafted = drafting_us(operators or shipped(), machine.device, model, s, done, many)
-    between = between_us(machine.device, s)
-    time = float((np.maximum(busy, done.host_us) + drafted * decode + between)[0]) / 1e6
+    between, tower = between_us(machine.device, s), 0.0 * busy
+    if pictures is not None:
+        tower = tower_us(operators or shipped(), machine, tower_of(model.id), pictures, s, sequences)
+    time = float((np.maximum(busy, done.host_us) + drafted * decode + between + tower)[0]) / 1e6
     late = OperatorCalls(name="waiting for the host", count=1.0, us=np.maximum(done.host_us - busy, 0.0))
     before = OperatorCalls(name="attention to earlier chunks", count=model.layers, us=history + 0 * busy)
     after = (
         OperatorCalls(name="drafting", count=s["speculative_tokens"], us=drafted * decode),
         OperatorCalls(name="host between steps", count=1.0, us=between),
+        OperatorCalls(name="vision tower", count=sequences, us=tower),
     )
     parts = sorted((*done.calls, before, late, *after), key=lambda one: -_one(one.us))
     return PricedPass(
@@ -154,40 +227,59 @@ def estimate_pass(
 
 
 def passes_of(
-    question: Question, settings: Mapping[str, object], operators: Operators | None = None
+    question: Question,
+    settings: Mapping[str, object],
+    operators: Operators | None = None,
+    shape: PassShape | None = None,
 ) -> tuple[PricedPass, ...]:
     """A decode step and a prefill of one configuration of a question, by physics alone.
+
+    Args:
+        question: What is asked.
+        settings: Of the configuration.
+        operators: Calibrated operators; the shipped ones if None.
+        shape: The one pass that is wanted, in the place of both.
 
     Raises:
         InputError: Its work has no such passes.
         MissingFactError: A fact that the price needs is unknown.
     """
     if question.phase != "serving" or feeds_forward(question.model, question.phase):
-        raise InputError("--operators: the passes of a served language model alone are listed")
+        option = "--pass" if shape else "--operators"
+        raise InputError(f"{option}: the passes of a served language model alone are priced")
     defaults = engine_defaults("serving", question.engine, question.version)
     s = columns([settings], {**defaults, "precision": question.machine.device.sixteen_bit})
     plan = step_plan(s, question.machine.device)
     drafted, middle = s["speculative_tokens"], s["input_len"] + s["output_len"] / 2
     flight = s["batch"] / np.minimum(s["pipeline_parallel"], s["batch"])
-    asked: tuple[tuple[str, Floats, Floats, Floats], ...] = (
-        ("decode", flight, 1 + drafted, middle),
-        ("prefill", plan.together, plan.chunk, s["input_len"] - plan.fresh),
-    )
-    return tuple(
-        estimate_pass(
-            model=question.model,
-            machine=question.machine,
-            phase=phase,
-            settings=settings,
-            sequences=float(many[0]),
-            queries=float(rows[0]),
-            cached=float(held[0]),
-            operators=operators,
-            engine=question.engine,
-            version=question.version,
+    usual: dict[str, tuple[Floats, Floats, Floats]] = {
+        "decode": (flight, 1 + drafted, middle),
+        "prefill": (plan.together, plan.chunk, s["input_len"] - plan.fresh),
+    }
+    found = []
+    for phase in usual if shape is None else (shape.phase,):
+        sequences, queries, cached = (float(one[0]) for one in usual[phase])
+        if shape is not None:
+            sequences = sequences if shape.batch is None else shape.batch
+            cached = cached if shape.context is None else shape.context
+            seen = shape.pictures.tokens(tower_of(question.model.id)) if shape.pictures else 0.0
+            queries = queries + seen if shape.chunk is None else shape.chunk
+        found.append(
+            estimate_pass(
+                model=question.model,
+                machine=question.machine,
+                phase=phase,
+                settings=settings,
+                sequences=sequences,
+                queries=queries,
+                cached=cached,
+                operators=operators,
+                engine=question.engine,
+                version=question.version,
+                pictures=shape.pictures if shape else None,
+            )
         )
-        for phase, many, rows, held in asked
-    )
+    return tuple(found)
 
 
 def _operator(calls: OperatorCalls, machine: Machine, s: Columns, pass_s: float) -> PassOperator:

@@ -206,13 +206,15 @@ class AskDesk(Desk):
         pareto: Sequence[str] = (),
         constants: Path | None = None,
         by_operator: bool = False,
+        one_pass: Mapping[str, object] | None = None,
     ) -> Estimate:
         """Time, throughput, memory and energy of a step, by the cost model.
 
         ``raw`` is a question as for :meth:`problem`; ``settings`` of the cost model win over it, and every
         combination of the values of ``axes`` is estimated; ``compare`` has two sets of settings for side by
         side, ``pareto`` results in which no other configuration beats some. ``server`` is a name, empty if it
-        is not stated. ``by_operator`` lists the operators of the passes of the one configuration.
+        is not stated. ``by_operator`` lists the operators of the passes of the one configuration,
+        ``one_pass`` prices one: its ``phase``, and its own ``batch``, ``chunk``, ``context`` and ``images``.
 
         Raises:
             InputError: The question, the phase or a setting is wrong, or no such layout can be.
@@ -251,6 +253,7 @@ class AskDesk(Desk):
             pareto=pareto,
             constants=constants,
             by_operator=by_operator,
+            one_pass=one_pass,
             about=self.snapshot.near_runs.about,
             notes=[*notes, around.note] if around and around.note else notes,
         )

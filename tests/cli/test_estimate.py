@@ -185,3 +185,17 @@ def test_the_size_of_a_training_is_that_of_the_layout_a_plan_begins_with(run: An
     sized = run("size", *asked)
     assert (sized.code, start["fits"]) == (0, True)
     assert sized.out.startswith("PP 2 x DP 4: a device needs") == (start["layout"]["pp"] == 2)
+
+
+def test_one_pass_is_priced_with_what_bounds_it(run: Any) -> None:
+    asked = (*SERVE, "--set", "tp=8", "--pass", "decode,batch=32,context=4096")
+    shown = run(*asked, "--operators")
+    assert shown.code == 0
+    assert "decode of 32 x 1 tokens after 4096" in shown.out
+    assert "bound by memory" in shown.out
+    assert "gate and up" in shown.out
+    assert "throughput" not in shown.out
+    (one,) = run(*asked, "--json").json["passes"]
+    assert (one["sequences"], one["cached"]) == (32, 4096)
+    assert run(*SERVE, "--pass", "prefill,images=1x640x640").code == 3
+    assert run(*SERVE, "--pass", "prefill", "--sweep", "batch=4,8").code == 2

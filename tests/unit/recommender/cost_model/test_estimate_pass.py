@@ -7,7 +7,7 @@ import pytest
 from kg.errors import InputError
 from recommender.cost_model.anchors import UNANCHORED
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.estimate_pass import PassOperator, PricedPass, estimate_pass, passes_of
+from recommender.cost_model.estimate_pass import PassOperator, PassShape, PricedPass, estimate_pass, passes_of
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.kinds import shipped
 from recommender.cost_model.question import Question
@@ -156,3 +156,42 @@ def test_only_a_served_language_model_has_passes(name: str, phase: str, listed: 
     else:
         with pytest.raises(InputError, match="--operators"):
             passes_of(question, settings)
+
+
+def test_a_pass_is_asked_for_by_its_shape() -> None:
+    question = Question(model=model("qwen3-5-27b"), machine=machine_of(*A3), phase="serving", engine="vllm")
+    settings = {"input_len": 1000, "output_len": 200, "batch": 8, "tensor_parallel": 8, "data_parallel": 2}
+
+    def asked(phase: str, **shape: object) -> PricedPass:
+        (one,) = passes_of(question, settings, shape=PassShape.of({"phase": phase, **shape}))
+        return one
+
+    usual = {one.phase: one for one in passes_of(question, settings)}
+    assert {phase: asked(phase) for phase in usual} == usual
+    batched = asked("decode", batch=64, context=32768)
+    assert (batched.sequences, batched.queries, batched.cached) == (64, 1, 32768)
+    assert batched.time_s > usual["decode"].time_s
+    assert sum(batched.bounds.values()) == pytest.approx(1, rel=0.01)
+    chunk = asked("prefill", batch=1, chunk=16384)
+    assert asked("prefill", batch=1, chunk=16384, context=65536).time_s > chunk.time_s
+    seen = asked("prefill", batch=1, chunk=16384, images="1x1080x1920")
+    assert next(one for one in seen.operators if one.name == "vision tower").bound == "compute"
+    # a picture of 34 x 60 cells of 32 pixels, each a token beside those of the text
+    assert asked("prefill", images="1x1080x1920").queries == 1000 + 34 * 60
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ({"phase": "train"}, "prefill or decode"),
+        ({"phase": "decode", "batch": 0}, "batch=0"),
+        ({"phase": "prefill", "chunk": "many"}, "chunk=many"),
+        ({"phase": "prefill", "rows": 3}, "no rows"),
+        ({"phase": "prefill", "images": 3}, "2x1080x1920"),
+        ({"phase": "prefill", "images": "0x10x10"}, "2x1080x1920"),
+        ({"phase": "decode", "images": "1x10x10"}, "read in a prefill"),
+    ],
+)
+def test_a_pass_that_cannot_be_is_refused(stated: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        PassShape.of(stated)
