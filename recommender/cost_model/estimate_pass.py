@@ -205,7 +205,15 @@ def estimate_pass(
     drafted = drafting_us(operators or shipped(), machine.device, model, s, done, many)
     between, tower = between_us(machine.device, s), 0.0 * busy
     if pictures is not None:
-        tower = tower_us(operators or shipped(), machine, tower_of(model.id), pictures, s, sequences)
+        tower = tower_us(
+            operators or shipped(),
+            machine.device,
+            machine.network,
+            tower_of(model.id),
+            pictures,
+            s,
+            sequences,
+        )
     time = float((np.maximum(busy, done.host_us) + drafted * decode + between + tower)[0]) / 1e6
     late = OperatorCalls(name="waiting for the host", count=1.0, us=np.maximum(done.host_us - busy, 0.0))
     before = OperatorCalls(name="attention to earlier chunks", count=model.layers, us=history + 0 * busy)

@@ -22,8 +22,9 @@ from recommender.cost_model.settings.plans import PRECISIONS
 from recommender.cost_model.workloads.block import forward
 
 if TYPE_CHECKING:
-    from recommender.cost_model.machine import Machine
+    from recommender.cost_model.facts.device import Device
     from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.operators.network import Network
     from recommender.cost_model.settings.plans import Columns
 
 Floats = NDArray[np.float64]
@@ -90,7 +91,8 @@ def tower_of(model: str) -> VisionTower:
 
 def tower_us(
     operators: Operators,
-    machine: Machine,
+    device: Device,
+    network: Network,
     tower: VisionTower,
     pictures: Pictures,
     s: Columns,
@@ -100,23 +102,24 @@ def tower_us(
 
     Args:
         operators: Calibrated operators.
-        machine: The machine that runs it.
+        device: The device that runs it.
+        network: Links.
         tower: What.
         pictures: Of each prompt.
         s: Checked columns of the language model, whose tensor ranks share the tower too.
         sequences: Prompts.
     """
-    plain = {name: np.full_like(s[name], PRECISIONS.index(machine.device.sixteen_bit))
+    plain = {name: np.full_like(s[name], PRECISIONS.index(device.sixteen_bit))
              for name in s if name in {"precision", "precision_attention", "precision_mlp"}}  # fmt: skip
     split = np.minimum(s["tensor_parallel"], tower.blocks.heads)
     number, length = (
         np.full_like(split, value) for value in (sequences * pictures.number, pictures.patches(tower))
     )
     work = forward(
-        operators, machine.device, tower.blocks, tokens=number * length, sequences=number, length=length,
+        operators, device, tower.blocks, tokens=number * length, sequences=number, length=length,
         settings={**s, **plain, "tensor_parallel": split},
     )  # fmt: skip
     size = number * length * tower.blocks.hidden * 2
     one = np.ones_like(split)
-    shared = 2 * collective_us(machine.network, operators, "all_reduce", size, split, one, one < 0)
+    shared = 2 * collective_us(network, operators, "all_reduce", size, split, one, one < 0)
     return np.asarray(tower.blocks.layers * (work.device_us + shared))
