@@ -16,7 +16,6 @@ from kg.nouns.situation import assumption_line
 
 if TYPE_CHECKING:
     from recommender.answers.estimate import Estimate
-    from recommender.cost_model.estimate_pass import PricedPass
 
 SetOption = Annotated[
     list[str] | None,
@@ -104,7 +103,7 @@ def estimate(
     if line := estimated.launch_line(language()):
         output.say(line)
     if one_pass is not None:
-        _show_pass(estimated.passes[0])
+        _show_pass(estimated)
     elif len(estimated.steps) == 1:
         _show(estimated)
     if len(estimated.steps) == 1 and (operators or plot):
@@ -115,10 +114,11 @@ def estimate(
         _show_sweep(estimated)
 
 
-def _show_pass(one: PricedPass) -> None:
+def _show_pass(estimated: Estimate) -> None:
     """The time of one pass of an engine, and what bounds it."""
     from cli import output
 
+    (one,) = estimated.passes
     bounds = [(f"  bound by {bound}", output.quantity(share * one.time_s, "s"), f"{share:.1%}")
               for bound, share in one.bounds.items()]  # fmt: skip
     shape = f"{one.sequences:g} x {one.queries:g} tokens after {one.cached:g}"
