@@ -19,7 +19,7 @@ from kg.terms.units import Dimension
 from recommender.answers.benefit import THROUGHPUT, Benefit, Expected, Prediction, carbon_g
 from recommender.cost_model.change import modelled_change, modelled_gain
 from recommender.cost_model.priced_step import MEMORY_SPREAD, price
-from recommender.cost_model.workloads.energy import SPREAD as POWER_SPREAD
+from recommender.cost_model.workloads.steps import POWER_SPREAD
 from recommender.ranking.combination import CombinationPart, combine_gains
 from recommender.ranking.measured.exact_runs import MEASURED_SO
 

@@ -16,14 +16,13 @@ from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns, rule, with_groups
 from recommender.cost_model.workloads.block import forward
-from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.networks import (
     checked_capacity,
     convolutions_us,
     operations_us,
     served_memory_parts,
 )
-from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.steps import PARTS, Steps, power_w
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device

@@ -17,12 +17,11 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.network import Network, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
-from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
 from recommender.cost_model.workloads.launching import between_us, shared_us
 from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, serving_flow, step_plan
 from recommender.cost_model.workloads.serving_memory import memory_parts, on_device, sequence_bytes, weights
-from recommender.cost_model.workloads.steps import PARTS, Steps
+from recommender.cost_model.workloads.steps import PARTS, Steps, power_w
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,8 @@
-"""Costs of a step for a batch of configurations: time with its split, memory and power."""
+"""Costs of a step for a batch of configurations: time with its split, memory and power.
+
+Power rests on three points: idle, busy inference, saturated matrix unit. No power trace of a training run was
+found; between the points it is drawn in a straight line over the use of the matrix unit.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS, physics_of
 
 Floats = NDArray[np.float64]
@@ -105,3 +110,24 @@ def _scaled(name: str, values: Floats, factor: Floats | float) -> Floats:
     if name.endswith(("throughput", "cube_use")):
         return np.asarray(values / factor)
     return np.asarray(values * factor) if name.endswith(("_s", "_j")) else values
+
+
+POWER_SPREAD = 0.25
+"""Relative spread of a power estimate: a judgement, nothing measures it."""
+
+
+def power_w(device: Device, *, active: Floats, cube_use: Floats) -> Floats | None:
+    """Power of one device, watt; None where its idle or full power is not known.
+
+    Args:
+        device: Which.
+        active: Share of the time that any unit works.
+        cube_use: Share of the matrix unit's peak that is reached, averaged over all time.
+    """
+    idle = device.get("idle_power_w")
+    full = device.get("saturated_power_bf16_w", "saturated_power_fp16_w", "tdp_w")
+    if idle is None or full is None:
+        return None
+    busy = device.get("busy_power_w") or idle + 0.45 * (full - idle)  # 215 of 96 to 365 W on the 910B3
+    reached = np.clip(cube_use / 0.87, 0, 1)  # saturated power was drawn at 86 to 88 % of the peak (FlagPerf)
+    return np.asarray(idle + (busy - idle) * np.clip(active, 0, 1) + (full - busy) * reached)

@@ -19,7 +19,6 @@ from recommender.cost_model.operators.network import Network, collective_us, poi
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
 from recommender.cost_model.workloads.block import BlockWork, forward, stream_us
-from recommender.cost_model.workloads.energy import power_w
 from recommender.cost_model.workloads.layouts import (
     complete_columns,
     pass_tokens,
@@ -29,7 +28,7 @@ from recommender.cost_model.workloads.layouts import (
 )
 from recommender.cost_model.workloads.networks import convolutions_us, trained_memory_parts
 from recommender.cost_model.workloads.products import products_us
-from recommender.cost_model.workloads.steps import Steps
+from recommender.cost_model.workloads.steps import Steps, power_w
 from recommender.cost_model.workloads.training_memory import (
     expert_copies,
     layer_activation,
