@@ -190,6 +190,12 @@ def usual_place(program: str) -> str:
     return str(table("meanings")["programs"].get(program, {}).get("place", ""))
 
 
+def built_on(program: str) -> tuple[str, ...]:
+    """The programs whose settings a program takes over, the nearest first; none of one of its own."""
+    above = str(table("meanings")["programs"].get(program, {}).get("as", ""))
+    return (above, *built_on(above)) if above else ()
+
+
 def settings_of(program: str) -> tuple[Meaning, ...]:
     """The settings of a program that state facts, in the order of the file.
 

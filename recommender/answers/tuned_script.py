@@ -6,6 +6,7 @@ import difflib
 import shutil
 import subprocess
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import PurePath
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -143,7 +144,9 @@ def tuned_script(
         done = _done_anyway(wanted.values(), launch, plan)
         unwritten += [f"{item.key} {show(item.value)}: the default of the release" for item in done]
         written = [
-            item for item in wanted.values() if item.key.partition(".")[0] not in drafted and item not in done
+            item
+            for item in wanted.values()
+            if item.key.partition(".")[0] not in drafted and item not in done and not _is_told(item, launch)
         ]
         settings = [item for item in settings if item in written]
         chosen = [change for change in chosen if any(item in written for item in change.settings)]
@@ -178,6 +181,15 @@ def tuned_script(
         unwritten=tuple(unwritten),
         proof=proof,
         files=files,
+    )
+
+
+def _is_told(item: PlanSetting, launch: Launch) -> bool:
+    """True if the launch states a length, by another of the names that it has in the program."""
+    words, names = launch.started.words, launch.started.signs.length
+    told = {plain_key(word): value for word, value in pairwise(words) if plain_key(word) in names}
+    return (
+        plain_key(item.key) in names and plain_key(item.key) not in told and str(item.value) in told.values()
     )
 
 

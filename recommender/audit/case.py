@@ -11,6 +11,7 @@ from kg.errors import UnknownEntityError
 from kg.nouns.look_up import LookUp, Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import degrees_of
+from kg.terms.meanings import built_on
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import registry, softwares
 from recommender.applicability.framework import ON_ASCEND, newest_release, release_of
@@ -62,10 +63,11 @@ class AuditCase:
 
     @cached_property
     def programs(self) -> Mapping[str, str]:
-        """The program and those beneath it, each with its release."""
+        """The program and those beneath it or that it takes settings over from, with releases if known."""
+        above = dict.fromkeys(built_on(self.program), "")
         if self.release is None:
-            return {self.program: self.version} if self.program else {}
-        return {layer.registry.software: layer.release for layer in self.release.layers()}
+            return {**above, self.program: self.version} if self.program else {}
+        return {**above, **{layer.registry.software: layer.release for layer in self.release.layers()}}
 
     def look_up(
         self, setting: RunningSetting, *, suggest: bool = False, release: ReleaseSettings | None = None

@@ -54,7 +54,7 @@ def _by_rule(case: AuditCase, rule: AuditRule) -> Iterator[SettingFinding]:
             says=rule.says,
             cost=rule.cost,
             right=rule.right,
-            remedy=written(setting.key, rule.remedy) if rule.remedy.isdecimal() else rule.remedy,
+            remedy=written(setting.key, rule.remedy) if rule.remedy.isalnum() else rule.remedy,
             removes=tuple(removes),
             default=default_text(case, setting),
             source=rule.source.url,

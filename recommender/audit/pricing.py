@@ -44,13 +44,17 @@ def judged_by_memory(
 ) -> tuple[SettingFinding, ...]:
     """The findings without those whose setting the memory needs; a note where that is not known.
 
+    Of several that would save memory to no end by one setting, the first stands: it takes most away.
+
     Args:
         findings: Of a launch.
         case: The launch.
         question: What runs, for the cost model; None where it cannot be asked.
     """
-    kept = []
+    kept: list[SettingFinding] = []
     for item in findings:
+        if item.spare and any(one.spare and _takes_away(one, item.setting.key) for one in kept):
+            continue
         room = _has_room(item, case, question) if item.spare else True
         if room:
             kept.append(item)
@@ -194,13 +198,16 @@ def _facts(item: SettingFinding, case: AuditCase, question: Question) -> dict[st
 
 def _left(item: SettingFinding, case: AuditCase, question: Question) -> dict[str, object]:
     """Cost-model settings of what a launch still says without what a finding takes away."""
-    taken = [plain_key(name) for name in item.removals]
     left: dict[str, Value] = {}
     for setting in case.settings:
-        key = plain_key(setting.key)
-        if not any(key == name or key.startswith(f"{name}.") for name in taken):
+        if not _takes_away(item, setting.key):
             left |= case.forms.get(setting, {})
     return _translated(left, question)
+
+
+def _takes_away(item: SettingFinding, key: str) -> bool:
+    """True if a setting, or the object that it is in, goes with the finding."""
+    return any(f"{plain_key(key)}.".startswith(f"{plain_key(name)}.") for name in item.removals)
 
 
 def _translated(settings: Mapping[str, Value], question: Question) -> dict[str, object]:

@@ -65,11 +65,9 @@ def as_launched(answer: Answer, running: Sequence[RunningSetting]) -> Answer:
         and not (plain_key(item.key) == "dtype" and _is_told_otherwise(answer.problem, item.value))
     ]
     start = replace(start, settings=(*start.settings, *kept))
-    found = {
-        plain_key(item.setting.key)
-        for item in answer.findings
-        if item.kind is FindingKind.LIMIT and item.level is not FindingLevel.NOTE  # which no answer shows
-    }
+    shown = [item for item in answer.findings if item.level is not FindingLevel.NOTE]
+    found = {plain_key(item.setting.key) for item in shown if item.kind is FindingKind.LIMIT}
+    found |= {plain_key(key) for item in shown if item.spare for key in item.removals}
     changes = [
         one
         for one in answer.plan.changes

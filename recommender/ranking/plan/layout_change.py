@@ -1,4 +1,4 @@
-"""Changes that the cost model prices above the start: another layout, or more requests at once.
+"""Changes that the cost model prices above the start: layouts, batches, less that is computed again.
 
 What a change wins differs by layout: one that is better than the start only with a change comes with it,
 behind the change alone.
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Problem
     from kg.nouns.layout import ParallelLayout
+    from kg.nouns.values import Value
     from kg.terms.setting_registry import ReleaseSettings
     from recommender.cost_model.priced_step import PricedStep
     from recommender.cost_model.question import Question
@@ -82,7 +83,9 @@ def layout_changes(
                 settings = (*(item for item in settings if item.key not in own), *first.settings)
             change = _modelled(problem, title, settings, log_gain, version, why)
             found.append(change if first is None else replace(change, order=(*first.order[:4], 1.0)))
-    return [*found, *_admitting(problem, starts, version), *_filling(problem, starts, version)]
+    for changes in (_admitting, _filling, _keeping):
+        found += changes(problem, starts, version)
+    return found
 
 
 def _priced_with(changes: Sequence[Change], question: Question | None) -> Iterator[tuple[Change, PricedStep]]:
@@ -179,6 +182,32 @@ def _filling(problem: Problem, starts: Starts, version: str) -> Iterator[Change]
         asked = "" if turns > 1 else f"a step may take {more} times the samples"
         title = f"Micro-batches of {size * more}"
         yield _modelled(problem, title, tuple(settings), log_gain, version, why, asked)
+
+
+def _keeping(problem: Problem, starts: Starts, version: str) -> Iterator[Change]:
+    """Fewer blocks computed again, as many as the memory then holds, where the trainer counts them.
+
+    Source: T. Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016 (arXiv:1604.06174).
+    """
+    question, program = starts.question, starts.situation.framework
+    is_training = question is not None and question.phase == "training"
+    if question is None or not is_training or question.settings.get("recompute") != "full":
+        return
+    pieces = [
+        int(float(str(question.settings.get(name) or 1))) for name in ("pipeline_parallel", "virtual_stages")
+    ]
+    blocks = math.ceil((question.model.layers or 1) / math.prod(pieces))
+    counts = range(1, blocks)
+    now, *fewer = price(question, [{}, *({"recompute_layers": count} for count in counts)])
+    pairs = zip(fewer, counts, strict=True)
+    best, count = next((pair for pair in pairs if pair[0].chance_to_fit >= SURE), (now, blocks))
+    log_gain = math.log(best.throughput / now.throughput)
+    facts: dict[str, Value] = {"recompute_method": "block", "recompute_layers": count}
+    settings = spelt_settings(facts, program.id, program.version)
+    if len(settings) == len(facts) and log_gain >= LEAST_LOG_GAIN:
+        why = Support(kind="modelled", says="the memory holds what the others keep")
+        title = f"Recompute {count} of {blocks} layers of a stage"
+        yield _modelled(problem, title, tuple(settings), log_gain, version, why)
 
 
 def _keeps_experts_whole(layout: ParallelLayout, starts: Starts) -> bool:

@@ -31,7 +31,7 @@ from recommender.cost_model.workloads.serving_flow import (
     MOST_USERS,
     engines_replayed,
 )
-from recommender.ranking.change import LEAST_LOG_GAIN
+from recommender.ranking.change import LEAST_LOG_GAIN, LEAST_SHOWN
 from recommender.ranking.layout_question import LIMITED, LayoutQuestion, batches, on_devices
 from recommender.ranking.start import ExpectedValue
 
@@ -68,8 +68,19 @@ def layout_options(query: LayoutQuestion) -> list[PricedStep]:
     loads: dict[ParallelLayout, list[PricedStep]] = defaultdict(list)
     for option in options:
         loads[option.layout].append(option)
-    best = [_least_load(query, min(found, key=partial(_best, query)), found) for found in loads.values()]
+    best = [_least(query, found) for found in loads.values()]
     return sorted(_of_load(query, best), key=_order)
+
+
+def _least(query: LayoutQuestion, options: Sequence[PricedStep]) -> PricedStep:
+    """The best option of a layout, or one that is as fast with fewer requests or less that is shared out."""
+    best = min(options, key=partial(_best, query))
+    if query.question.phase != "training" or best.log_merit is None:
+        return _least_load(query, best, options)
+    top = _best(query, best)
+    near = [one for one in options if _best(query, one)[:2] == top[:2]]
+    near = [one for one in near if _best(query, one)[2] <= top[2] + LEAST_SHOWN]
+    return min(near, key=lambda one: (float(str(one.settings.get("zero_stage", 0))), *_best(query, one)))
 
 
 def _least_load(query: LayoutQuestion, best: PricedStep, options: Sequence[PricedStep]) -> PricedStep:

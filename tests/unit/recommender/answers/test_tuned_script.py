@@ -186,6 +186,13 @@ def test_the_files_of_a_script_are_written_beside_it_and_never_over_others(tmp_p
         made.write(tmp_path / "newer.sh", script)
 
 
+def test_a_length_that_stands_by_another_name_is_not_written_again() -> None:
+    script = "from trl import SFTConfig\nargs = SFTConfig('out', max_seq_length=2048)\n"
+    start = replace(PLAN.start, framework="trl", settings=(flag("--max_length", 2048), flag("--bf16", True)))
+    made = tuned_script(replace(PLAN, start=start, changes=()), script, "train.py", "tuned.py")
+    assert made.text.splitlines()[1] == "args = SFTConfig('out', max_seq_length=2048, bf16=True)"
+
+
 def test_the_default_of_a_release_is_written_only_over_something_else() -> None:
     start = replace(
         PLAN.start, settings=(flag("--tensor-parallel-size", 1), flag("--block-size", 128)), version="0.11.0"

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from ingest.questions.launches.launch import read_launch
-from ingest.questions.launches.running import running_settings
-from kg.nouns.audit import FindingLevel
+from ingest.questions.launches.running import RunningSetting, running_settings
+from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.setting import SettingPlace
+from recommender.audit.case import AuditCase
 from recommender.audit.finding import SettingFinding, factor_of
+from recommender.audit.pricing import judged_by_memory
 from recommender.workspace.workspace import Workspace
 
 MEGATRON = """torchrun --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size {tp} \\
@@ -186,3 +189,36 @@ def test_what_nothing_reads_has_no_price(shipped: Workspace) -> None:
     script = f"NPROC_PER_NODE=8 swift sft {words} --train_type full --per_device_train_batch_size 1"
     found = checked(shipped, script, "h100-sxm")["removed-setting"]
     assert (found.setting.key, found.priced) == ("--train_type", None)
+
+
+def test_what_one_finding_takes_away_is_not_found_again() -> None:
+    optimizer, parameters = (
+        SettingFinding(
+            rule=f"{part}-offload",
+            kind=FindingKind.OFFLOAD,
+            level=FindingLevel.WARNING,
+            setting=RunningSetting(key=f"zero.offload_{part}.device", value="cpu", place=SettingPlace.JSON),
+            says={},
+            removes=("zero.offload_optimizer", "zero.offload_param"),
+            spare=True,
+        )
+        for part in ("optimizer", "param")
+    )
+    kept = judged_by_memory([optimizer, parameters], AuditCase(settings=()), None)
+    assert [(item.rule, item.level) for item in kept] == [("optimizer-offload", FindingLevel.NOTE)]
+
+
+def test_a_library_on_another_one_costs_what_that_one_does(shipped: Workspace) -> None:
+    """TRL's arguments are those of Transformers, whose rules hold for them."""
+    script = "trl sft --model_name_or_path meta-llama/Meta-Llama-3-8B --use_peft --gradient_checkpointing "
+    script += "--dataloader_num_workers 0 --torch_empty_cache_steps 4 --per_device_train_batch_size 1"
+    found = checked(shipped, script, "a100-sxm4-80gb")
+    assert found.keys() == {"gradient-checkpointing", "no-loader-workers", "cache-emptied"}
+    assert found["no-loader-workers"].remedy == "--dataloader_num_workers 4"
+
+
+def test_samples_that_are_filled_up_are_packed(shipped: Workspace) -> None:
+    task = "base_model: Qwen/Qwen3-8B\nsequence_len: 4096\nmicro_batch_size: 1\nsample_packing: false\n"
+    assert "padded-samples" not in checked(shipped, task, "a100-sxm4-80gb")
+    found = checked(shipped, f"{task}pad_to_sequence_len: true\n", "a100-sxm4-80gb")
+    assert found["padded-samples"].remedy == "sample_packing=true"

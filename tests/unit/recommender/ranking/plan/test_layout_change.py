@@ -92,6 +92,41 @@ def test_a_trainer_fills_the_memory_and_keeps_the_samples_of_a_step(
     assert found is None or found.provided == provided
 
 
+@pytest.mark.parametrize(
+    ("device", "kept"),
+    [("h100-sxm", True), ("a100-pcie-40gb", False)],  # whose memory holds no more
+)
+def test_less_is_computed_again_where_the_memory_holds_it(
+    shipped: Workspace, device: str, kept: bool
+) -> None:
+    question = {
+        "model": "llama-3-70b", "phase": "training", "hardware": device, "count": 32,
+        "software": {"megatron-lm": ""}, "shape": {"seq_len": 8192},
+        "current": {
+            "tensor_model_parallel_size": 8, "pipeline_model_parallel_size": 4, "bf16": True,
+            "micro_batch_size": 1, "global_batch_size": 128, "recompute_granularity": "full",
+        },
+    }  # fmt: skip
+    changes = plan_of(shipped, question, 5).plan.changes
+    found = [one for one in changes if one.title.startswith("Recompute ")]
+    assert bool(found) is kept
+    for one in found:
+        assert next((item.key, item.value) for item in one.settings) == ("--recompute-method", "block")
+        assert one.gain is not None
+        assert math.log(1.1) < one.gain.expected < math.log(4 / 3)  # at most the forward pass in four parts
+
+
+def test_adapters_share_nothing_out_that_fits(shipped: Workspace) -> None:
+    """Frozen weights have no states to share; FSDP would gather them for nothing."""
+    question = {
+        "model": "llama-3-8b", "phase": "training", "hardware": "a100-sxm4-80gb", "count": 4,
+        "software": {"trl": ""}, "shape": {"seq_len": 2048}, "current": {"use_peft": True},
+    }  # fmt: skip
+    start = plan_of(shipped, question, 5).plan.start
+    assert start.layout == ParallelLayout(dp=4)
+    assert "--fsdp" not in {item.key for item in start.settings}
+
+
 def test_a_mini_batch_of_rollouts_has_its_samples_whatever_the_micro_batch(shipped: Workspace) -> None:
     """No step "may take more samples": verl accumulates as many micro-batches as a mini-batch has."""
     name = "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"
