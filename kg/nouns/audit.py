@@ -59,8 +59,8 @@ class AuditRule:
         says: What it switches off or does, by language.
         cost: What that costs, by language.
         right: Where it is right, by language.
-        remedy: Setting to write in its place, as ``"--dtype auto"``, or another value of it, as ``"4"``; empty
-            to take it away.
+        remedy: Setting to write in its place, as ``"--dtype auto"``, or another value of it, as ``"4"``;
+            empty to take it away.
         removes: Settings to take away where that is not the setting alone; empty for the setting.
         source: The document that states it.
     """
