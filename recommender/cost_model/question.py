@@ -14,7 +14,7 @@ from kg.errors import InputError, MissingFactError
 from kg.terms.circumstances import sizes_of_shape
 from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
-from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.device import UNPACKED, Device
 from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.machine import NETWORK_FACTS, Machine, device_and_server, machine, told_facts
 from recommender.cost_model.measured.correction import RunCorrection
@@ -274,9 +274,12 @@ class Question:
         return cls(model=model, machine=place, phase=phase, settings=settings, ignored=translated.untold)
 
     def translated(self, configuration: Mapping[str, Value]) -> Mapping[str, object]:
-        """Settings of the cost model for a configuration of the program that runs."""
+        """Settings of the cost model for a configuration of the program that runs, on the device."""
         layers, count = int(self.model.layers) or None, self.machine.count
-        return translate(configuration, self.phase, program=self.engine, count=count, layers=layers).settings
+        found = translate(configuration, self.phase, program=self.engine, count=count, layers=layers).settings
+        weights = str(found.get("precision", ""))
+        kept = self.machine.device.computed_precision(weights) if weights in UNPACKED else ""
+        return {**found, "precision": kept} if kept == UNPACKED.get(weights) else found
 
     def place(self, settings: Mapping[str, object]) -> StepPlace:
         """The place of a configuration among measured runs."""

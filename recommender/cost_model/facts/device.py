@@ -28,6 +28,9 @@ PRECISION_NAMES = MappingProxyType(
     }
 )  # fmt: skip
 
+UNPACKED = MappingProxyType({"fp8": "w8a16", **dict.fromkeys(("fp4", "int4", "mxfp4", "nvfp4"), "w4a16")})
+"""Formats that weights are kept in where the device multiplies 16 bits instead, and what that is."""
+
 _PEAKS = MappingProxyType(
     {
         "fp32": ("peak_fp32_flops", "peak_matrix_fp32_flops", "measured_peak_fp32_flops",
@@ -138,14 +141,16 @@ class Device:
     def computed_precision(self, name: str) -> str:
         """The format that weights in ``name`` are multiplied in: their own if it can be, else a wider one.
 
-        Engines on GPUs unpack MXFP4 where the device has no FP4 (vLLM, ``quantization/mxfp4.py``);
-        vllm-ascend runs such networks unpacked to 16 bit.
+        Engines on GPUs unpack MXFP4 where a device has no FP4 (vLLM, ``quantization/mxfp4.py``), on those of
+        NVIDIA from compute capability 8.0 NVFP4 and FP8 too (vLLM, ``marlin_utils_fp4.py`` and
+        ``marlin_utils_fp8.py``); vllm-ascend runs such networks unpacked to 16 bit.
         """
         try:
             self.peak(name)
         except (InputError, MissingFactError):
-            unpacked = name in {"fp4", "int4"} or (name == "mxfp4" and not self.ascend)
-            return "w4a16" if unpacked else self.sixteen_bit
+            has_marlin = self.nvidia and self.sixteen_bit == "bf16"
+            is_kept = name in {"fp4", "int4"} or has_marlin or (name == "mxfp4" and not self.ascend)
+            return UNPACKED.get(name, self.sixteen_bit) if is_kept else self.sixteen_bit
         return name
 
     @property

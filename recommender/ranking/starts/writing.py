@@ -10,10 +10,11 @@ from kg.nouns.setting import SettingPlace
 from kg.terms.dialects import statement
 from kg.terms.meanings import OF_VLLM, OWN_NAMES, file_of, meaning_of
 from kg.terms.model_name import read_name
-from kg.terms.precisions import GGUF_BITS
+from kg.terms.precisions import GGUF_BITS, canonical_precision
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
+from recommender.cost_model.facts.device import UNPACKED
 from recommender.ranking.layout_question import LIMITED, SHORTEST
 from recommender.ranking.measured.best_case import case_settings, runs_of
 from recommender.ranking.model_traits import accuracy_in
@@ -373,7 +374,12 @@ def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, dr
     wide = {"", "float32", draft.weight_format, *SIXTEEN_BIT}
     is_narrowed = (is_asked or draft.is_narrowed) and priced not in wide
     named = draft.situation.problem.situation.checkpoint
-    is_named_so = named.endswith(".gguf") or priced in {*GGUF_BITS, read_name(named).weights} - {""}
+    weights = read_name(named).weights
+    is_told = "precision" in statement(draft.situation.current or {}, draft.situation.framework.id).facts
+    is_named_so = named.endswith(".gguf") or priced in {*GGUF_BITS, weights, UNPACKED.get(weights)} - {""}
+    is_named_so |= bool(named) and is_told  # what runs quantises them
+    asked = canonical_precision(draft.situation.problem.workload.precision or "")
+    priced = asked if UNPACKED.get(asked) == priced else priced
     if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
         known = accuracy_in(draft.situation.model.id, priced) or "whose accuracy is not known here"
         lines.append(f"{UNNAMED} in {priced or 'this format'}, {known}")

@@ -141,6 +141,28 @@ def test_kernels_of_another_number_format_are_not_written(
     assert ("DEEPGEMM" in backends) == is_written
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["RedHatAI/Llama-3.1-8B-Instruct-FP8", "meta-llama/Llama-3.1-8B-Instruct --quantization fp8"],
+)
+def test_weights_in_fp8_stay_so_on_devices_without_it(shipped: Workspace, words: str) -> None:
+    """Marlin's kernels widen them in each product: half the bytes of 16 bit, at its rate."""
+    found = {}
+    for text in (
+        f"vllm serve {words} --max-num-seqs 8",
+        "vllm serve meta-llama/Llama-3.1-8B --max-num-seqs 8",
+    ):
+        asked = {**read_launch(text, "serve.sh").question, "hardware": "a10g", "shape": {"max_len": 4096}}
+        problem, notes = shipped.problem(asked)
+        answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+        assert answer.plan is not None
+        start = answer.plan.start
+        assert (start.checkpoint, start.needs) == (text.split()[2], ())
+        found[text] = start.expected[0].value
+    narrow, wide = found.values()
+    assert 1.2 < narrow / wide < 2
+
+
 @pytest.mark.parametrize("accumulated", [0, 16])
 def test_a_script_is_priced_with_the_samples_of_its_own_step(shipped: Workspace, accumulated: int) -> None:
     """A trainer accumulates nothing unless it is told."""

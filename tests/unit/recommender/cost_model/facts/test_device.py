@@ -75,6 +75,10 @@ def test_weights_in_four_bits_are_unpacked_on_gpus_and_held_in_sixteen_bit_on_as
     assert hopper.computed_precision("mxfp4") == "w4a16"
     assert blackwell.computed_precision("mxfp4") == "mxfp4"
     assert without().computed_precision("mxfp4") == "fp16"
+    ampere = Device("a10g", {"compute_capability": "8.6", "peak_bf16_flops": 7e13, "peak_fp16_flops": 7e13})
+    turing = Device("t4", {"compute_capability": "7.5", "peak_fp16_flops": 6.5e13})
+    assert [ampere.computed_precision(name) for name in ("fp8", "nvfp4")] == ["w8a16", "w4a16"]
+    assert [turing.computed_precision(name) for name in ("fp8", "nvfp4")] == ["fp16", "fp16"]
     with pytest.raises(InputError, match="no bf16 matrix unit") as fault:
         Device("small", {"core_design": "joint", "peak_int8_ops": 1e14}).peak("bf16")
     assert "fp16" in str(fault.value.hint)
