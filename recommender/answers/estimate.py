@@ -13,7 +13,7 @@ from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES
 from kg.terms.dialects import statement
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
-from recommender.cost_model.estimate import estimate_question, sweep
+from recommender.cost_model.estimate import LEAST_MOVE, estimate_question, over_releases, sweep
 from recommender.cost_model.estimate_pass import PassShape, passes_of
 from recommender.cost_model.machine import link_note
 from recommender.cost_model.operators.kinds import load
@@ -161,9 +161,6 @@ ALTERNATIVES: Mapping[str, Mapping[str, Callable[[float], object]]] = MappingPro
 )
 """Alternative values of settings that were not stated."""
 
-LEAST_MOVE = 0.01
-"""Log throughput from which an assumption moved the answer."""
-
 
 def rests_on(question: Question, steps: Steps) -> str:
     """The measured steps and runs that an estimate is anchored on, and its error, as text."""
@@ -195,8 +192,14 @@ def _width(log: float) -> str:
     return f"+-{100 * math.expm1(log):.0f} %" if log < 2 else f"off by up to {math.exp(log):.0f} times"
 
 
-def assumptions(question: Question, change: Mapping[str, object]) -> str:
-    """The settings that were not stated and moved the answer, and what another does to the throughput."""
+def assumptions(question: Question, change: Mapping[str, object], release: str = "") -> str:
+    """What was not stated and moved the answer, and what another does to the throughput.
+
+    Args:
+        question: What is asked.
+        change: The configuration.
+        release: The same of a release that nobody told, as text.
+    """
     stated = question.configuration(change)
     known = {name_of(str(name), PHASES[question.phase]) for name in stated}
     defaults = engine_defaults(question.phase, question.engine, question.version)
@@ -213,7 +216,8 @@ def assumptions(question: Question, change: Mapping[str, object]) -> str:
         gain = math.log(float(steps.throughput[1]) / float(steps.throughput[0]))
         if abs(gain) >= LEAST_MOVE:
             moved.append((abs(gain), f"{name}={at:g} ({instead:g}: {100 * math.expm1(gain):+.0f} %)"))
-    return f"assumed: {', '.join(text for _, text in sorted(moved, reverse=True))}" if moved else ""
+    texts = [*([release] if release else []), *(text for _, text in sorted(moved, reverse=True))]
+    return f"assumed: {', '.join(texts)}" if texts else ""
 
 
 _OF_STATES = ("zero_stage", "recompute", "offload")
@@ -366,6 +370,7 @@ def estimate_problem(
         changes = [_shared(one, starts) for one in changes]
         operators = load(constants) if constants else None
         steps, kept = _possible(question, changes, operators, drop=not compare and len(changes) > 1)
+        steps, release = (steps, "") if asked.version else over_releases(question, kept, operators, steps)
     except TuningError as error:
         for note in notes:
             error.add_note(note)
@@ -385,7 +390,7 @@ def estimate_problem(
             rests_on(question, steps),
             link_note(question.machine),
             host,
-            assumptions(question, kept[0]),
+            assumptions(question, kept[0], release),
         )
     )
     notes = (*notes, *(text for text in said if text))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,11 @@ from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.layout_domain import UNEVEN, fullest
 from recommender.cost_model.operators.kinds import Operators, shipped
 from recommender.cost_model.question import check_phase
-from recommender.cost_model.settings.engine_defaults import engine_defaults
+from recommender.cost_model.settings.engine_defaults import engine_defaults, releases_of
 from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
+from recommender.cost_model.workloads.serving_flow import MOST_REPLAYED
 from recommender.cost_model.workloads.steps import Steps, gpu_spread, scaled
 from recommender.cost_model.workloads.training import training_step
 
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.machine import Machine
     from recommender.cost_model.question import Question
+
+
+LEAST_MOVE = 0.01
+"""Log throughput from which an assumption moved the answer."""
 
 
 def estimate(
@@ -131,6 +137,45 @@ def estimate_question(
     if operators is not None or question.measured.is_empty:
         return steps
     return question.measured.corrected(steps, [question.place(one) for one in settings])
+
+
+def over_releases(
+    question: Question, changes: Sequence[Mapping[str, object]], operators: Operators | None, steps: Steps
+) -> tuple[Steps, str]:
+    """The steps of a release that nobody told, as wide as the releases of its engine differ.
+
+    The newest stays in the middle: the start that is recommended is written for it. Each other one from which
+    a default of the engine holds is as likely.
+
+    Args:
+        question: What is asked.
+        changes: Laid over its settings; of many nothing is widened.
+        operators: As of the steps.
+        steps: Of the newest release.
+
+    Returns:
+        The steps, and the release that is furthest off in the first of them, as text.
+    """
+    releases = releases_of(question.engine) if question.phase == "serving" else ()
+    if len(changes) > MOST_REPLAYED:
+        releases = ()
+    logs = np.array(
+        [
+            np.log(
+                estimate_question(replace(question, version=one), changes, operators).throughput
+                / steps.throughput
+            )
+            for one in releases
+        ]
+    )
+    if not np.any(abs(logs) >= LEAST_MOVE):
+        return steps, ""
+    own = np.array([steps.spread_of(at) for at in range(len(changes))])
+    far = int(np.argmax(np.abs(logs[:, 0])))
+    before = f"before {releases[1]}" if far == 0 and len(releases) > 1 else releases[far]
+    said = f"{question.engine} {question.version}".strip()
+    wide = replace(steps, near_spread=np.hypot(own, np.sqrt(np.mean(logs**2, axis=0))))
+    return wide, f"{said} ({before}: {100 * math.expm1(logs[far, 0]):+.0f} %)"
 
 
 def sweep(base: Mapping[str, object], axes: Mapping[str, Sequence[object]]) -> list[dict[str, object]]:

@@ -71,6 +71,12 @@ def engine_defaults(
     return {**PHASES[phase], **held}
 
 
+def releases_of(engine: str) -> tuple[str, ...]:
+    """Releases of an engine from which a default holds; 0 stands for those before the first."""
+    found = {since for rows in _of_engine(engine).values() for since, _ in rows if since}
+    return ("0", *sorted(found, key=release_key)) if found else ()
+
+
 def _default(engine: str, version: str, name: str) -> float | str | None:
     """The default of a setting in a release of an engine; None where the table has none."""
     releases = _of_engine(engine).get(name, ())
