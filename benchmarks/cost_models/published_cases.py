@@ -58,7 +58,7 @@ def question_of_case(row: dict[str, str], known: ShippedKnowledge) -> PublishedQ
     else:
         settings = _serving(task, config, model, where)
         if str(case.get("corpus", "")).startswith("inference"):
-            settings = [{**one, **_of_scripts(config, where)} for one in settings]
+            settings = [{**one, **_of_scripts(one, config, where)} for one in settings]
     valid, reason = possible(model, where, phase, settings)
     if not valid:
         raise NotExpressibleError(f"refused: {reason.split(' (', maxsplit=1)[0]}")
@@ -192,7 +192,7 @@ def _serving(
     return [{**one, "batch": batch} for batch in down_from(each)]
 
 
-def _of_scripts(config: dict[str, Any], where: Machine) -> dict[str, object]:
+def _of_scripts(one: dict[str, object], config: dict[str, Any], where: Machine) -> dict[str, object]:
     """Settings of an engine in the scripts of InferenceMAX.
 
     Source: ``benchmarks/*.sh`` of SemiAnalysisAI/InferenceX@ac1998a504df, which the cases name.
@@ -200,11 +200,15 @@ def _of_scripts(config: dict[str, Any], where: Machine) -> dict[str, object]:
     engine = str(config.get("framework"))
     narrow = engine in {"trt", "vllm", "atom"} or (engine == "sglang" and where.device.id in {"b200", "b300"})
     told: dict[str, object] = {"precision_cache": "fp8"} if narrow else {}
-    told["length_spread"] = 0.11
+    told |= {name: int(int(str(one[name])) * (1 + SHORTEST) / 2) for name in ("input_len", "output_len")}
+    told["length_spread"] = (1 - SHORTEST) / (1 + SHORTEST)
     told |= {"async_scheduling": 1} if engine == "vllm" else {}
     return told | ({"engines": "balanced"} if engine == "trt" else {})
 
 
+SHORTEST = 0.8
+"""Shortest over nominal length: those scripts draw lengths evenly from it to the nominal one
+(``--random-range-ratio``; ``sample_uniform`` of its utils/bench_serving/benchmark_serving.py)."""
 OFFLINE = 2048
 """Requests at once where all of a data set are sent together."""
 

@@ -19,7 +19,7 @@ from recommender.cost_model.machine import link_note
 from recommender.cost_model.operators.kinds import load
 from recommender.cost_model.priced_step import priced_steps
 from recommender.cost_model.question import Question
-from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
+from recommender.cost_model.settings.engine_defaults import age_note, engine_defaults, host_note
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, in_own_words, name_of
 from recommender.green.power_curve import cap_steps, clock_steps
 from recommender.ranking.feasibility.server_fit import server_fit, written_change
@@ -389,6 +389,7 @@ def estimate_problem(
             measured_so(question, kept),
             rests_on(question, steps),
             link_note(question.machine),
+            age_note(asked.engine, asked.version),
             host,
             assumptions(question, kept[0], release),
         )

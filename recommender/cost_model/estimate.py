@@ -172,7 +172,7 @@ def over_releases(
         return steps, ""
     own = np.array([steps.spread_of(at) for at in range(len(changes))])
     far = int(np.argmax(np.abs(logs[:, 0])))
-    before = f"before {releases[1]}" if far == 0 and len(releases) > 1 else releases[far]
+    before = f"<{releases[1]}" if far == 0 and len(releases) > 1 else releases[far]
     said = f"{question.engine} {question.version}".strip()
     wide = replace(steps, near_spread=np.hypot(own, np.sqrt(np.mean(logs**2, axis=0))))
     return wide, f"{said} ({before}: {100 * math.expm1(logs[far, 0]):+.0f} %)"

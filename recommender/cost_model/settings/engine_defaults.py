@@ -42,6 +42,19 @@ def host_note(engine: str, settings: Mapping[str, object]) -> str:
     return "the host updates the weights: its time is in no price"
 
 
+def age_note(engine: str, version: str) -> str:
+    """A note where a release is older than what is known of its engine; empty where it is not."""
+    oldest = _oldest(engine)
+    if not version or _is_since(version, oldest):
+        return ""
+    return f"{engine} {version} is older than the releases whose steps are modelled, from {oldest} on"
+
+
+def _oldest(engine: str) -> str:
+    """The oldest release of an engine whose steps are modelled; 0 where the table does not say."""
+    return next((since for since, _ in _of_engine(engine).get("oldest", ())), "0")
+
+
 _DIVIDING = ("tensor_parallel", "pipeline_parallel", "expert_parallel")
 
 
@@ -72,9 +85,9 @@ def engine_defaults(
 
 
 def releases_of(engine: str) -> tuple[str, ...]:
-    """Releases of an engine from which a default holds; 0 stands for those before the first."""
+    """Releases of an engine from which a default holds, the oldest that is modelled first."""
     found = {since for rows in _of_engine(engine).values() for since, _ in rows if since}
-    return ("0", *sorted(found, key=release_key)) if found else ()
+    return tuple(sorted({*found, _oldest(engine)}, key=release_key)) if found else ()
 
 
 def _default(engine: str, version: str, name: str) -> float | str | None:

@@ -28,7 +28,12 @@ from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
-from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by, trainers
+from recommender.cost_model.settings.engine_defaults import (
+    age_note,
+    engine_defaults,
+    replicated_by,
+    trainers,
+)
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
@@ -90,6 +95,7 @@ def layout_question(
         return None
     if question.engine != situation.framework.id:  # not stated, or what runs in its place
         question = replace(question, engine=situation.framework.id, version=situation.framework.version)
+    draft.notes.extend(filter(None, [age_note(question.engine, question.version)]))
     settings = {
         **_whole_graphs(question),
         **_of_every_layout(draft, question),

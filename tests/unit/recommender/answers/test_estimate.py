@@ -103,11 +103,13 @@ def test_a_release_that_nobody_told_widens_the_interval_around_the_newest(shippe
     asked: dict[str, object] = {"model": "qwen3-8b", "hardware": "a100-sxm4-80gb", "count": 1}
 
     def priced(software: dict[str, object]) -> Any:
-        return shipped.ask.estimate({**asked, "software": software}, phase="serving", settings={"concurrency": 1})
+        return shipped.ask.estimate(
+            {**asked, "software": software}, phase="serving", settings={"concurrency": 1}
+        )
 
     untold, newest = priced({"vllm": ""}), priced({"vllm": "0.33.0"})
     before = priced({"vllm": "0.7.2"}).steps[0].throughput
     assert untold.steps[0].throughput == newest.steps[0].throughput > before
     assert untold.steps[0].spread > newest.steps[0].spread
-    assert "before 0.6: -" in untold.notes[-1]
-    assert "before 0.6" not in newest.notes[-1]
+    assert "(<0.6: -" in untold.notes[-1]
+    assert "<0.6" not in newest.notes[-1]

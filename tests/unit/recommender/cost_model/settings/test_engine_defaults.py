@@ -2,7 +2,7 @@
 
 import pytest
 
-from recommender.cost_model.settings.engine_defaults import engine_defaults, largest_captured
+from recommender.cost_model.settings.engine_defaults import age_note, engine_defaults, largest_captured
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,17 @@ def test_engines_that_share_experts_step_together(engine: str, steps: str) -> No
     assert engine_defaults("serving", engine, "")["engines"] == steps
     assert engine_defaults("serving", "mindie", "")["engines"] == "independent"
     assert engine_defaults("serving", "vllm", "0.16.0")["engines"] == "lock-step"
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "is_older"),
+    [
+        ("vllm", "0.1.0", True),
+        ("vllm", "0.5.3", False),
+        ("vllm", "", False),
+        ("vllm-ascend", "0.7.0", True),
+        ("tgi", "0.1", False),
+    ],
+)
+def test_a_release_older_than_the_table_is_said(engine: str, version: str, is_older: bool) -> None:
+    assert ("older than the releases" in age_note(engine, version)) == is_older
