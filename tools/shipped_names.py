@@ -2,8 +2,8 @@
 
 from functools import cache
 
+from kg.triples.graph import GraphStore
 from kg.triples.names import Names
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.store import shipped_knowledge
 
@@ -11,7 +11,7 @@ from recommender.store import shipped_knowledge
 @cache
 def shipped_names() -> Names:
     """Names of the shipped hardware and models."""
-    store = OxigraphStore()
+    store = GraphStore()
     for noun in shipped_knowledge.knowledge():
         store.extend(to_triples(noun))
     return Names(store)

@@ -11,11 +11,11 @@ from ingest.knowledge.files import read_knowledge
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Model
 from kg.nouns.values import Value
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import facts_of
 from kg.triples.names import Names
 from kg.triples.network_table import network_facts
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, to_triples
 from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.machine import Machine, machine
@@ -39,7 +39,7 @@ class ShippedKnowledge:
         names: From what people write to the nodes of the graph.
     """
 
-    graph: OxigraphStore
+    graph: GraphStore
     hardware: HardwareTree
     names: Names
 
@@ -47,7 +47,7 @@ class ShippedKnowledge:
     @cache
     def load(cls) -> ShippedKnowledge:
         """Read the shipped files, once; who adds to the graph is alone in its process."""
-        graph = OxigraphStore(None)
+        graph = GraphStore()
         root = Path(data.__file__).parent
         for path in sorted([*root.glob("hardware/*.yaml"), *root.glob("models/*.yaml")]):
             for noun in read_knowledge(path.read_text(encoding="utf-8"), path.name):

@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
 
 from kg.errors import InputError
+from kg.triples.graph import GraphStore, quads_of
 from kg.triples.iris import language_literal
-from kg.triples.oxigraph_store import quads_of
 from kg.triples.vocabulary import (
     GRAPH,
     NAMESPACE,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Final
 
-    from kg.triples.graph import GraphStore, Subject, Term
+    from kg.triples.graph import Subject, Term
 
 FORMATS: Final[Mapping[str, RdfFormat]] = {
     "nquads": RdfFormat.N_QUADS,

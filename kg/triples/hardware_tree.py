@@ -73,9 +73,9 @@ class HardwareTree:
 
     Example:
         >>> from kg.nouns.knowledge import HardwareProfile
-        >>> from kg.triples.oxigraph_store import OxigraphStore
+        >>> from kg.triples.graph import GraphStore
         >>> from kg.triples.serialisation import to_triples
-        >>> store = OxigraphStore()
+        >>> store = GraphStore()
         >>> for name, level, broader in (
         ...     ("maker", Level.VENDOR, None),
         ...     ("series", Level.FAMILY, "maker"),

@@ -15,8 +15,8 @@ from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
 from kg.nouns.codec import JsonNoun
 from kg.nouns.entities import Trust
 from kg.triples import nodes
+from kg.triples.graph import GraphStore
 from kg.triples.iris import name_of
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import description
 from kg.triples.validation import KNOWLEDGE
 from kg.triples.vocabulary import NAMESPACE, PREFIXES, RDF_TYPE, TG, Shared
@@ -24,7 +24,6 @@ from kg.triples.vocabulary import NAMESPACE, PREFIXES, RDF_TYPE, TG, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Set
 
-    from kg.triples.graph import GraphStore
 
 _STATEMENT = f"{NAMESPACE}statement/"
 _HELD = dict.fromkeys(term for term in KNOWLEDGE if term != TG.SOURCE)
@@ -85,7 +84,7 @@ def read_lines(stream: IO[bytes]) -> set[Triple]:
     Raises:
         InputError: The stream holds something else.
     """
-    store = OxigraphStore(None)
+    store = GraphStore()
     try:
         store.load(stream, RdfFormat.N_TRIPLES)
         return set(store.triples())

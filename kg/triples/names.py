@@ -139,9 +139,9 @@ class Names:
 
     Example:
         >>> from kg.nouns.knowledge import HardwareProfile
-        >>> from kg.triples.oxigraph_store import OxigraphStore
+        >>> from kg.triples.graph import GraphStore
         >>> from kg.triples.serialisation import to_triples
-        >>> store = OxigraphStore()
+        >>> store = GraphStore()
         >>> device = HardwareProfile(id="ascend-910b1", labels={"en": "Ascend 910B1"}, level=Level.DEVICE)
         >>> store.extend(to_triples(device))
         >>> Names(store).hardware("Ascend(R) 910-B1").id

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kg.errors import WorkspaceError
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import newest_batch
 
 KEPT = 3
@@ -24,7 +24,7 @@ _SAYS_NOTHING = ("LOCK", "LOG")
 """Files of a database of triples that say nothing of its content."""
 
 
-def publish(store: OxigraphStore, folder: Path, *, after: int = 0) -> int:
+def publish(store: GraphStore, folder: Path, *, after: int = 0) -> int:
     """Copy the live graph for readers and switch to the copy; only the writer may.
 
     Args:
@@ -113,7 +113,7 @@ def share(folder: Path, target: Path) -> None:
         shutil.copyfile(path, target / path.name)
 
 
-def open_newest(folder: Path) -> OxigraphStore:
+def open_newest(folder: Path) -> GraphStore:
     """Open the newest snapshot for reading.
 
     Raises:
@@ -124,7 +124,7 @@ def open_newest(folder: Path) -> OxigraphStore:
         if path is None:
             raise _nothing_current(folder)
         try:
-            return OxigraphStore(path, read_only=True)
+            return GraphStore(path, read_only=True)
         except WorkspaceError:
             if attempt == _ATTEMPTS - 1 or newest(folder) == path:
                 raise
@@ -153,8 +153,8 @@ def _numbers(published: Path) -> list[int]:
     return [int(entry.name) for entry in published.iterdir() if entry.name.isdecimal()]
 
 
-def _copy(store: OxigraphStore, folder: Path) -> None:
-    with OxigraphStore(folder) as copy:
+def _copy(store: GraphStore, folder: Path) -> None:
+    with GraphStore(folder) as copy:
         copy.bulk_extend(store.triples())
         copy.flush()
 

@@ -14,8 +14,8 @@ from pyoxigraph import NamedNode, Triple
 
 from kg.errors import TuningError
 from kg.triples import nodes
+from kg.triples.graph import GraphStore
 from kg.triples.networks import circles
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import TABLES, description
 from kg.triples.tables.descriptions import TripleDescriptions
 from kg.triples.tables.fields import Node
@@ -25,7 +25,7 @@ from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TERMS, TG, Shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kg.triples.graph import GraphStore, Subject, Term
+    from kg.triples.graph import Subject, Term
 
 _LINKS = {Shared.DERIVED_FROM: TG.SOURCE, TG.IN_CONTEXT: TG.CONTEXT}
 """Edges that are written beside a noun, and the class of what they point at."""
@@ -45,7 +45,7 @@ _DERIVED = frozenset(
 _STATEMENT = f"{NAMESPACE}statement/"
 
 
-class UnionStore(OxigraphStore):
+class UnionStore(GraphStore):
     """A graph with more triples than it has, for reading; the graph itself stays as it is.
 
     Args:
@@ -86,13 +86,13 @@ class CheckedImport:
     faults: tuple[tuple[str, str], ...]
 
 
-def check_import(base: GraphStore, incoming: OxigraphStore) -> CheckedImport:
+def check_import(base: GraphStore, incoming: GraphStore) -> CheckedImport:
     """Check a document, without its batches, against the graph that it would join."""
     union = UnionStore(base, incoming.triples())
     touched = _touched(incoming, union)
     faults: list[tuple[str, str]] = []
     nouns: list[Any] = []
-    said = OxigraphStore()
+    said = GraphStore()
     for node in sorted(touched, key=lambda item: item.value):
         for table in _tables_of(union, node):
             triples = TripleDescriptions()
@@ -120,7 +120,7 @@ def check_import(base: GraphStore, incoming: OxigraphStore) -> CheckedImport:
     return CheckedImport(added=tuple(fresh), nouns=tuple(nouns), faults=tuple(faults))
 
 
-def _touched(incoming: OxigraphStore, union: UnionStore) -> set[NamedNode]:
+def _touched(incoming: GraphStore, union: UnionStore) -> set[NamedNode]:
     """Return the nodes whose description the document changes; a statement changes its owner's."""
     touched: set[NamedNode] = set()
     waiting = [t.subject for t in incoming.triples() if isinstance(t.subject, NamedNode)]

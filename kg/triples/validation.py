@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import NamedNode, Triple
+from pyoxigraph import BlankNode, Literal, NamedNode, Triple
 
 import data
 from kg.triples import nodes
@@ -21,7 +21,10 @@ from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from kg.triples.graph import GraphStore
+    import rdflib
+    from rdflib.term import Node
+
+    from kg.triples.graph import GraphStore, Term
 
 KNOWLEDGE = (
     TG.HARDWARE_PROFILE,
@@ -71,13 +74,11 @@ def validate(triples: Iterable[Triple], *, described_in: GraphStore | None = Non
     """
     import pyshacl
 
-    from kg.triples.rdflib_store import RdflibStore
-
     checked = list(triples)
     about = {triple.subject.value for triple in checked if isinstance(triple.subject, NamedNode)}
     if described_in is not None:
         checked.extend(_types_of_neighbours(checked, described_in))
-    conforms, report, _ = pyshacl.validate(RdflibStore(checked).graph, shacl_graph=_shapes())
+    conforms, report, _ = pyshacl.validate(rdflib_graph(checked), shacl_graph=_shapes())
     if conforms:
         return []
     return sorted((fault for fault in _violations(report) if fault.focus in about), key=str)
@@ -103,6 +104,30 @@ def knowledge_part(store: GraphStore) -> Iterator[Triple]:
     for term in KNOWLEDGE:
         for node in nodes.subjects(store, RDF_TYPE, term):
             yield from description(store, node)
+
+
+def rdflib_graph(triples: Iterable[Triple]) -> rdflib.Graph:
+    """Triples as a graph of rdflib, for its tools; lexical forms are untouched."""
+    import rdflib
+
+    def term(one: Term) -> Node:
+        match one:
+            case NamedNode():
+                return rdflib.URIRef(one.value)
+            case BlankNode():
+                return rdflib.BNode(one.value)
+            case Literal(language=str() as language):
+                return rdflib.Literal(one.value, lang=language)
+            case Literal():
+                plain = one.datatype.value == f"{rdflib.XSD}string"
+                datatype = None if plain else rdflib.URIRef(one.datatype.value)
+                return rdflib.Literal(one.value, datatype=datatype, normalize=False)
+        raise ValueError(f"rdflib has no triple terms: {one}")
+
+    graph = rdflib.Graph()
+    for subject, predicate, target in triples:
+        graph.add((term(subject), term(predicate), term(target)))
+    return graph
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from kg.atomic_files import write_json
 from kg.errors import WorkspaceError
 from kg.nouns.values import load_json
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import newest, share
 from recommender.files import DIGEST, digest_of
@@ -67,16 +67,16 @@ class Base:
             raise WorkspaceError(
                 f"{layout.graph} is empty", hint="restore the workspace, or make another with --workspace"
             )
-        with OxigraphStore(folder, read_only=True) as graph:
+        with GraphStore(folder, read_only=True) as graph:
             share(folder, layout.base / _GRAPH)
             content = asdict(cls(batch=newest_batch(graph), shipped=shipped))
             write_json(layout.base / _DESCRIPTION, {**content, DIGEST: digest_of(content)})
 
 
-def open_base_graph(layout: WorkspaceFiles) -> OxigraphStore:
+def open_base_graph(layout: WorkspaceFiles) -> GraphStore:
     """Open the graph of a workspace's base as it was taken over.
 
     Raises:
         WorkspaceError: It is missing or damaged.
     """
-    return OxigraphStore(layout.base / _GRAPH, read_only=True)
+    return GraphStore(layout.base / _GRAPH, read_only=True)

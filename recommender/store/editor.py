@@ -215,11 +215,11 @@ class Editor:
             CaseFormatError: Everything that readers could not read once it was taken in.
         """
         from kg.rows.interchange import fold_evidence
-        from kg.triples.oxigraph_store import OxigraphStore
+        from kg.triples.graph import GraphStore
         from kg.triples.union import check_import
 
         place = place or str(path)
-        incoming = OxigraphStore()
+        incoming = GraphStore()
         try:
             with path.open("rb") as stream:
                 import_graph(incoming, stream, path.name, batches=False)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Trust
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.knowledge_content import (
     knowledge_among,
@@ -14,7 +15,6 @@ from kg.triples.knowledge_content import (
     trusts,
     without_trust,
 )
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import description, table_of, to_triples
 from recommender.evolution import components
 from recommender.evolution.step import evolve
@@ -118,7 +118,7 @@ def revert(writer: Writer, now: datetime, name: str) -> versions.Version:
     removed, added = without_trust(current - then), without_trust(then - current)
 
     def prepare(batch: int, gone: Sequence[Triple], come: Sequence[Triple]) -> versions.Version:
-        knowledge, draft = _revised(current, gone, come), OxigraphStore()
+        knowledge, draft = _revised(current, gone, come), GraphStore()
         draft.extend(knowledge)
         version = _version(new, [f"went back to {name}"], now, batch, HardwareTree(draft))
         versions.save(layout, version, knowledge, learned)

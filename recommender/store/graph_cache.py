@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 from kg.rows import batches
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import publish
 
 if TYPE_CHECKING:
     from kg.rows.trials_file import TrialsFile
-    from kg.triples.graph import GraphStore
     from recommender.files import WorkspaceFiles
 
 BULK_BYTES = 1_000_000
 """A change of so many is written as a bulk, which is fast for millions of triples and slow for tens."""
 
 
-def catch_up(graph: OxigraphStore, file: TrialsFile) -> bool:
+def catch_up(graph: GraphStore, file: TrialsFile) -> bool:
     """Put into the graph what it may lack; return whether there was anything."""
     there, is_behind = newest_batch(graph), False
     for change in batches.changes_after(file, there):
@@ -55,6 +54,6 @@ def make_graph(layout: WorkspaceFiles, *, after: int = 0) -> None:
     Raises:
         WorkspaceError: The batches are damaged, or the graph cannot be written.
     """
-    with TrialStore(layout.trials, read_only=True) as trials, OxigraphStore(layout.live) as graph:
+    with TrialStore(layout.trials, read_only=True) as trials, GraphStore(layout.live) as graph:
         catch_up(graph, trials.file)
         publish(graph, layout.graph, after=after)

@@ -27,8 +27,8 @@ from kg.rows.joining import LISTED, compare
 from kg.rows.layering import changed_nodes, described_knowledge, knowledge_layer, left_over
 from kg.rows.trials import TrialStore
 from kg.rows.trials_file import copy_database
+from kg.triples.graph import GraphStore
 from kg.triples.iris import outcome_iri
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import all_of, newest_batch
 from kg.triples.snapshots import newest_number, open_newest, publish
 from kg.triples.vocabulary import NAMESPACE
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
     from kg.nouns.entities import Case, Trust
     from kg.rows.layering import KnowledgeLayer
-    from kg.triples.graph import GraphStore
     from recommender.store.writing.writer import Writer
 
 INDEX = "index"
@@ -131,7 +130,7 @@ def renew(
             scratch = stack.enter_context(folder_beside(root, "renew"))
             draft = WorkspaceFiles(Path(scratch) / "workspace")
             make(draft)
-            with OxigraphStore(draft.live) as graph:
+            with GraphStore(draft.live) as graph:
                 publish(graph, draft.graph, after=newest_number(layout.graph))
             draft.write({**draft.read(), "created": manifest.get("created")})
             result = _replay(layout, draft, then, cache)

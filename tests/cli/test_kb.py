@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyoxigraph import Triple
 
+from kg.triples.graph import GraphStore
 from kg.triples.iris import hardware_iri
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.snapshots import publish
 from kg.triples.vocabulary import RDF_TYPE, TG
 from recommender.files import WorkspaceFiles
@@ -28,7 +28,7 @@ def test_what_its_shapes_do_not_allow_is_found(run: Any, toy_path: Path) -> None
     assert ran.json == {"schema_version": 2, "conforms": True, "violations": []}
     nameless = Triple(hardware_iri("nameless"), RDF_TYPE, TG.HARDWARE_PROFILE)
     files = WorkspaceFiles(toy_path)
-    with OxigraphStore(files.live) as graph:
+    with GraphStore(files.live) as graph:
         graph.extend([nameless])
         publish(graph, files.graph)
     broken = run("kb", "validate", workspace=toy_path)

@@ -13,7 +13,7 @@ import pytest
 
 from embeddings.vector_table import VectorTable
 from kg.rows import trials_file
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from recommender.experiment import journal as experiment_journal
 from recommender.files import folder_faults
 from recommender.search.log.storage_journal import StorageJournal
@@ -80,7 +80,7 @@ def rows_are_there(disk: Path) -> bool:
 def graph_is_there(disk: Path) -> bool:
     if not (disk / "graph").is_dir():
         return False
-    store = OxigraphStore(disk / "graph")
+    store = GraphStore(disk / "graph")
     try:
         return len(store) == TRIPLES
     finally:

@@ -15,8 +15,8 @@ from pyoxigraph import Triple
 
 from embeddings.vector_table import VectorTable
 from kg.rows import trials_file
+from kg.triples.graph import GraphStore
 from kg.triples.iris import iri_of, literal
-from kg.triples.oxigraph_store import OxigraphStore
 from recommender.experiment.journal import ExperimentJournal
 from recommender.experiment.metadata import ExperimentMetadata
 from recommender.experiment.samples import Sample
@@ -50,7 +50,7 @@ def rows(folder: Path) -> None:
 
 def graph(folder: Path) -> None:
     """A graph that was flushed."""
-    store = OxigraphStore(folder / "graph")
+    store = GraphStore(folder / "graph")
     store.extend(Triple(iri_of("one", str(k)), iri_of("property", "is"), literal(k)) for k in range(TRIPLES))
     store.flush()
 
@@ -89,7 +89,7 @@ def _sync_nothing() -> None:
 
     plain = sqlite3.connect
     os.fsync = ignore
-    OxigraphStore.flush = ignore  # type: ignore[method-assign]
+    GraphStore.flush = ignore  # type: ignore[method-assign]
     sqlite3.connect = connect  # type: ignore[assignment]
 
 

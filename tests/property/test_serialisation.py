@@ -43,8 +43,7 @@ from kg.nouns.provenance import Batch
 from kg.nouns.recipe import Authority, Recipe, RecipeSetting, Role
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
-from kg.triples.oxigraph_store import OxigraphStore
-from kg.triples.rdflib_store import RdflibStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import (
     all_of,
     describe,
@@ -270,13 +269,6 @@ def test_a_problem_survives_the_graph(problem: Problem) -> None:
     assert back.id == problem.id
 
 
-@settings(max_examples=20)
-@given(problem=problems)
-def test_a_problem_survives_the_other_engine(problem: Problem) -> None:
-    store = RdflibStore(to_triples(problem))
-    assert from_graph(store, Problem, problem.id) == problem
-
-
 @given(noun=knowledge)
 def test_knowledge_survives_the_graph(noun: Any) -> None:
     store = store_of(noun)
@@ -305,7 +297,7 @@ def test_every_node_has_a_name_of_its_own(problem: Problem, noun: Any, found_in:
 
 @given(problem=problems, noun=knowledge)
 def test_writing_twice_changes_nothing(problem: Problem, noun: Any) -> None:
-    store = OxigraphStore()
+    store = GraphStore()
     for _ in range(2):
         store.extend(to_triples(problem) + to_triples(noun))
     assert len(store) == len({*to_triples(problem), *to_triples(noun)})
@@ -316,7 +308,7 @@ def test_text_says_what_triples_say(problem: Problem, noun: Any, effect: Effect,
     nouns, texts = (problem, noun, effect, batch, effect), TextDescriptions()
     for item in nouns:
         describe(item, texts)
-    of_terms, loaded, written, changed = (OxigraphStore() for _ in range(4))
+    of_terms, loaded, written, changed = (GraphStore() for _ in range(4))
     of_terms.extend(triple for item in nouns for triple in to_triples(item))
     loaded.load_plain("".join(texts).encode())
     written.replace_plain(b"", "".join(texts).encode())

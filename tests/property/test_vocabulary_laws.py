@@ -17,8 +17,8 @@ from kg.terms.conditions import Condition, Truth
 from kg.terms.dialects import degrees_of, statement
 from kg.terms.meanings import kind_of
 from kg.terms.purposes import Purpose, purpose
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from recommender.applicability.question_facts import question_facts
 from recommender.cost_model.settings.dialects import translate
 from recommender.ranking.feasibility import rules
@@ -62,7 +62,7 @@ def question(
 
 
 def in_facts(settings: Mapping[str, Value]) -> dict[str, object]:
-    return dict(question_facts(question(settings), HardwareTree(OxigraphStore()), None))
+    return dict(question_facts(question(settings), HardwareTree(GraphStore()), None))
 
 
 @pytest.mark.parametrize(("fact", "name"), SPELLINGS)
@@ -194,6 +194,6 @@ def test_a_value_is_the_same_fact_with_and_without_its_program(
         assert str(facts["precision"]) == {"bf16": "bfloat16", "fp16": "float16"}.get(str(says), says)
     if fact == "graph":
         serving = question_facts(
-            question({name: value}, WorkloadKind.SERVING), HardwareTree(OxigraphStore()), None
+            question({name: value}, WorkloadKind.SERVING), HardwareTree(GraphStore()), None
         )
         assert serving["full_graph"] == (says == 1)

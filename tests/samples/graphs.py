@@ -1,12 +1,12 @@
 """A graph of the nouns that a test needs."""
 
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import to_triples
 
 
-def store_of(*nouns: object) -> OxigraphStore:
+def store_of(*nouns: object) -> GraphStore:
     """A store in memory that holds some nouns."""
-    store = OxigraphStore()
+    store = GraphStore()
     for noun in nouns:
         store.extend(to_triples(noun))
     return store

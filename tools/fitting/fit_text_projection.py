@@ -22,8 +22,8 @@ from ingest.knowledge.files import read_knowledge
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.knowledge import Bottleneck, HardwareProfile, Model
 from kg.nouns.values import Settings
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 
 TEXTS = 3000
@@ -95,7 +95,7 @@ def main() -> None:
     encoder = OnnxTextEncoder(arguments.models)
     files = [*data.files("hardware", ".yaml"), *data.files("models", ".yaml"), "knowledge/bottlenecks.yaml"]
     nouns: list[object] = [noun for name in files for noun in read_knowledge(data.text(name), name)]
-    store = OxigraphStore()
+    store = GraphStore()
     store.extend(triple for noun in nouns if isinstance(noun, HardwareProfile) for triple in to_triples(noun))
     rng = np.random.default_rng(SEED)
     texts = texts_of(HardwareTree(store), nouns, rng)

@@ -14,7 +14,7 @@ from kg.rows import batches
 from kg.rows.copies import marks_fault
 from kg.rows.trials import TrialStore
 from kg.triples.exchange import FORMATS
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.snapshots import newest, open_newest
 from recommender.cost_model.anchors import Anchors
 from recommender.experiment.journal import MARK, SUFFIX, find, names
@@ -150,7 +150,7 @@ def _graph_fault(layout: WorkspaceFiles, folder: Path, *, deep: bool) -> str:
         deep: Read every block, by subject, by predicate and by object, and compare the counts.
     """
     try:
-        with OxigraphStore(folder, read_only=True) as graph:
+        with GraphStore(folder, read_only=True) as graph:
             counts = _counts(graph) if deep else ()
             if len(set(counts)) > 1:
                 return "{}: {:,} triples by subject, {:,} by predicate, {:,} by object".format(
@@ -162,7 +162,7 @@ def _graph_fault(layout: WorkspaceFiles, folder: Path, *, deep: bool) -> str:
         return str(error)
 
 
-def _counts(graph: OxigraphStore) -> tuple[int, int, int]:
+def _counts(graph: GraphStore) -> tuple[int, int, int]:
     """Count the triples by subject, by predicate and by object; reads every block."""
     predicates, objects, total = set(), set(), 0
     for triple in graph.triples():

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kg.rows.trials import TrialStore
     from kg.rows.trials_file import TrialsFile
     from kg.triples.graph import GraphStore, Triple
-    from kg.triples.oxigraph_store import OxigraphStore
     from recommender.files import WorkspaceFiles
 
 PUBLISH_EVERY_S = 5.0
@@ -56,7 +55,7 @@ class BatchChain:
     """
 
     def __init__(
-        self, layout: WorkspaceFiles, graph: OxigraphStore, trials: TrialStore, *, published: int | None
+        self, layout: WorkspaceFiles, graph: GraphStore, trials: TrialStore, *, published: int | None
     ) -> None:
         self._layout = layout
         self._graph = graph

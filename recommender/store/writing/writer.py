@@ -22,7 +22,7 @@ from kg.rows.ledger import Ledger
 from kg.rows.trial_rows import Trial
 from kg.rows.trials import TrialStore
 from kg.triples.finders import families_of_models
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import (
     describe,
     describe_arrival,
@@ -130,7 +130,7 @@ class Writer:
         self._lock = WriterLock(self.layout.lock, command=self._command or None, now=self._clock())
         with ExitStack() as undo:
             undo.callback(self._lock.release)
-            self.graph = undo.enter_context(OxigraphStore(self.layout.live))
+            self.graph = undo.enter_context(GraphStore(self.layout.live))
             self.trials = undo.enter_context(TrialStore(self.layout.trials))
             self._trusts = SourceTrusts(self.graph, self.trials)
             self._chain = BatchChain(

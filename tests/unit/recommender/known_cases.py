@@ -8,8 +8,8 @@ from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Leve
 from kg.nouns.values import Settings
 from kg.rows.trial_rows import ProblemRow, Trial
 from kg.rows.trials import TrialStore
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import Distance, HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.retrieval.neighbours import Neighbour
 from tests.samples.problems import make_problem
@@ -22,7 +22,7 @@ Row = tuple[Mapping[str, object], float | None]
 
 def tree() -> HardwareTree:
     """Two vendors; ``one`` has two architectures, ``near`` and ``same`` share one."""
-    graph = OxigraphStore(None)
+    graph = GraphStore()
     nodes = [
         ("one", Level.VENDOR, None, 0.0),
         ("arch-a", Level.ARCHITECTURE, "one", 0.0),

@@ -15,8 +15,8 @@ from kg.nouns.knowledge import (
     Level,
     Strategy,
 )
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import query_named
 from kg.triples.serialisation import from_graph, to_triples
 
@@ -249,7 +249,7 @@ def test_two_sources_that_disagree_are_both_kept_and_the_more_trusted_holds() ->
     assert isinstance(device, HardwareProfile)
     stated = {(fact.value, fact.source.title) for fact in device.facts}
     assert stated == {(32000000000, "Forum"), (34359738368, "Spec")}
-    store = OxigraphStore()
+    store = GraphStore()
     store.extend([triple for noun in nouns for triple in to_triples(noun)])
     assert set(from_graph(store, HardwareProfile, "acme-1").facts) == set(device.facts)
     assert HardwareTree(store).facts("acme-1")["memory_bytes"] == 34359738368

@@ -17,7 +17,7 @@ import rdflib
 from kg.errors import CaseFormatError, InputError
 from kg.nouns.effects import Effect
 from kg.nouns.entities import Trust
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.queries import catalogue, query_named, text_of
 from kg.triples.serialisation import all_of
 from kg.triples.validation import validate
@@ -94,17 +94,17 @@ def exported(path: Path) -> bytes:
     return out.read_bytes()
 
 
-def union(*documents: bytes) -> OxigraphStore:
+def union(*documents: bytes) -> GraphStore:
     """The documents in a store of pyoxigraph's own."""
     store = pyoxigraph.Store()
     for document in documents:
         store.load(document, pyoxigraph.RdfFormat.N_QUADS)
-    out = OxigraphStore()
+    out = GraphStore()
     out.bulk_extend(quad.triple for quad in store)
     return out
 
 
-def asked(store: OxigraphStore, name: str, **given: str) -> list[tuple[str | None, ...]]:
+def asked(store: GraphStore, name: str, **given: str) -> list[tuple[str | None, ...]]:
     rows = query_named(name).run(store, given)
     return [tuple(None if term is None else text_of(term) for term in row) for row in rows]
 

@@ -14,7 +14,7 @@ from kg.nouns.entities import (
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.rows.ledger import Ledger
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import all_of
 from kg.triples.tables.descriptions import TripleDescriptions
 from tests.samples.conclusions import NOW, copies, outcome_of
@@ -37,7 +37,7 @@ def told(number: int) -> tuple[Case, Outcome]:
 
 def taken(batches: list[list[int]]) -> dict[Settings, Effect]:
     """Effects after batches of outcomes, by the circumstances of their contexts."""
-    graph = OxigraphStore()
+    graph = GraphStore()
     for numbers in batches:
         ledger = Ledger(graph, {}, NOW)
         for number in numbers:

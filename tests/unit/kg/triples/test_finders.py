@@ -12,7 +12,7 @@ from kg.nouns.outcomes import Outcome
 from kg.nouns.provenance import Batch
 from kg.nouns.values import Settings
 from kg.triples import finders
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import to_triples
 
 SOURCE = Source(title="a document")
@@ -31,8 +31,8 @@ def outcome(identifier: str, day: int, *, pairs: int = 5, failures: int = 0) -> 
 
 
 @pytest.fixture
-def store() -> OxigraphStore:
-    store = OxigraphStore()
+def store() -> GraphStore:
+    store = GraphStore()
     edge = CauseEdge(cause="cable", confidence=Confidence.MEDIUM, source=SOURCE)
     for noun in (
         strategy(
@@ -61,7 +61,7 @@ def store() -> OxigraphStore:
     return store
 
 
-def test_outcomes_of_a_strategy_come_oldest_first_without_its_effects(store: OxigraphStore) -> None:
+def test_outcomes_of_a_strategy_come_oldest_first_without_its_effects(store: GraphStore) -> None:
     assert [item.id for item in finders.outcomes_of(store, "overlap")] == [
         "sooner",
         "later",
@@ -71,17 +71,17 @@ def test_outcomes_of_a_strategy_come_oldest_first_without_its_effects(store: Oxi
     assert finders.outcomes_of(store, "other") == []
 
 
-def test_only_an_outcome_whose_treatment_never_ran_failed(store: OxigraphStore) -> None:
+def test_only_an_outcome_whose_treatment_never_ran_failed(store: GraphStore) -> None:
     assert [item.id for item in finders.failed_outcomes(store)] == ["broken"]
 
 
-def test_effects_of_a_strategy_come_without_its_outcomes(store: OxigraphStore) -> None:
+def test_effects_of_a_strategy_come_without_its_outcomes(store: GraphStore) -> None:
     [effect] = finders.effects_of(store, "overlap")
     assert effect.context.hardware == "ascend"
     assert finders.sources_of_effect(store, effect) == ()
 
 
-def test_strategies_are_found_by_the_parameter_they_set(store: OxigraphStore) -> None:
+def test_strategies_are_found_by_the_parameter_they_set(store: GraphStore) -> None:
     assert finders.strategies_setting(store, "tile") == ("larger", "overlap")
     finder = finders.StrategyFinder(store)
     assert [item.id for item in finder.setting("depth")] == ["larger", "other"]
@@ -90,7 +90,7 @@ def test_strategies_are_found_by_the_parameter_they_set(store: OxigraphStore) ->
         finder.strategy("none")
 
 
-def test_scopes_are_read_for_all_strategies_at_once(store: OxigraphStore) -> None:
+def test_scopes_are_read_for_all_strategies_at_once(store: GraphStore) -> None:
     assert finders.strategy_kinds(store) == dict.fromkeys(("overlap", "larger", "other"), "documented")
     phases, families, hardware = finders.strategy_scopes(store)
     assert (phases, families) == ({"overlap": frozenset({"training"})}, {})
@@ -98,14 +98,14 @@ def test_scopes_are_read_for_all_strategies_at_once(store: OxigraphStore) -> Non
     assert finders.mitigated(store) == {"overlap": frozenset({"wait"})}
 
 
-def test_bottlenecks_lead_to_their_kinds_and_causes(store: OxigraphStore) -> None:
+def test_bottlenecks_lead_to_their_kinds_and_causes(store: GraphStore) -> None:
     assert finders.broader(store, "link-wait") == ["wait"]
     assert finders.narrower(store, "wait") == ["link-wait"]
     assert finders.causes_of(store, "wait") == ["cable"]
 
 
 def test_a_model_is_found_by_its_name_and_none_by_another() -> None:
-    graph = OxigraphStore(None)
+    graph = GraphStore()
     model = Model(id="m-1", labels={"en": "M 1"}, family="m", architecture="decoder")
     graph.extend(to_triples(model))
     finder = finders.ModelFinder(graph)
@@ -115,7 +115,7 @@ def test_a_model_is_found_by_its_name_and_none_by_another() -> None:
 
 
 def test_batches_say_their_rows_and_seal_in_order() -> None:
-    graph = OxigraphStore(None)
+    graph = GraphStore()
     time = datetime(2026, 1, 1, tzinfo=UTC)
     for number, seal in ((10, "ab12"), (2, "")):
         graph.extend(to_triples(Batch(number=number, time=time, counts=Settings({"trials": 7}), seal=seal)))

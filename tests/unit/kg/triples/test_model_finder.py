@@ -5,9 +5,9 @@ import pytest
 from kg.errors import AmbiguousEntityError, UnknownEntityError, UnsizedModelError
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, Model, ModelFamily
+from kg.triples.graph import GraphStore
 from kg.triples.model_finder import FoundModel, ModelSearch, find_model, models_of_size
 from kg.triples.names import Names
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 
 SOURCE = Source(title="a document")
@@ -15,8 +15,8 @@ SIZES = {"hidden_size": 4096, "layers": 32, "attention_heads": 32}
 
 
 @pytest.fixture(scope="module")
-def store() -> OxigraphStore:
-    store = OxigraphStore()
+def store() -> GraphStore:
+    store = GraphStore()
     models = {
         "dense": {**SIZES, "kv_heads": 8, "vocabulary_size": 32000},
         "deeper": {**SIZES, "layers": 40},
@@ -62,19 +62,19 @@ def store() -> OxigraphStore:
     ],
 )
 def test_sizes_name_the_models_that_agree(
-    store: OxigraphStore, told: dict[str, object], models: tuple[str, ...]
+    store: GraphStore, told: dict[str, object], models: tuple[str, ...]
 ) -> None:
     assert models_of_size(store, {**SIZES, **told}) == models
 
 
 @pytest.mark.parametrize("name", sorted(SIZES))
-def test_without_a_decisive_size_nothing_is_named(store: OxigraphStore, name: str) -> None:
+def test_without_a_decisive_size_nothing_is_named(store: GraphStore, name: str) -> None:
     assert models_of_size(store, {key: value for key, value in SIZES.items() if key != name}) == ()
 
 
 @pytest.fixture(scope="module")
-def zoo() -> OxigraphStore:
-    store = OxigraphStore()
+def zoo() -> GraphStore:
+    store = GraphStore()
     for family, label in (("wolf", "Wolf"), ("fox", "Fox")):
         store.extend(to_triples(ModelFamily(id=family, labels={"en": label})))
     for name, family, parameters in (
@@ -109,7 +109,7 @@ def zoo() -> OxigraphStore:
     return store
 
 
-def search(store: OxigraphStore, text: str) -> ModelSearch:
+def search(store: GraphStore, text: str) -> ModelSearch:
     return find_model(store, text, Names(store))
 
 
@@ -129,7 +129,7 @@ def search(store: OxigraphStore, text: str) -> ModelSearch:
     ],
 )
 def test_family_version_and_size_say_the_network(
-    zoo: OxigraphStore, text: str, model: str, passed_over: tuple[str, ...]
+    zoo: GraphStore, text: str, model: str, passed_over: tuple[str, ...]
 ) -> None:
     (found,) = search(zoo, text).matches
     assert (found.id, found.passed_over) == (model, passed_over)
@@ -137,9 +137,7 @@ def test_family_version_and_size_say_the_network(
 
 
 @pytest.mark.parametrize("text", ["Wolf3-Omni", "Wolf-V3-Flash", "Fox-Omni", "acme/Wolf-V4"])
-def test_another_network_of_a_family_is_not_taken_for_one_that_is_known(
-    zoo: OxigraphStore, text: str
-) -> None:
+def test_another_network_of_a_family_is_not_taken_for_one_that_is_known(zoo: GraphStore, text: str) -> None:
     assert search(zoo, text) == ModelSearch(family=True)
     with pytest.raises(UnsizedModelError, match="are not known") as caught:
         Names(zoo).model(text)
@@ -147,7 +145,7 @@ def test_another_network_of_a_family_is_not_taken_for_one_that_is_known(
     assert "--config-json" in caught.value.hint
 
 
-def test_a_size_that_a_family_lacks_is_refused_with_those_it_has(zoo: OxigraphStore) -> None:
+def test_a_size_that_a_family_lacks_is_refused_with_those_it_has(zoo: GraphStore) -> None:
     assert search(zoo, "Wolf3-70B").sizes == ("wolf3-8b", "wolf3-30b-a3b", "wolf-v3")
     with pytest.raises(UnknownEntityError, match="has no model of that size") as caught:
         Names(zoo).model("acme/Wolf3-70B-Instruct")
@@ -155,7 +153,7 @@ def test_a_size_that_a_family_lacks_is_refused_with_those_it_has(zoo: OxigraphSt
     assert caught.value.exit_code == 2
 
 
-def test_a_name_without_its_size_is_asked_back_unless_there_is_one(zoo: OxigraphStore) -> None:
+def test_a_name_without_its_size_is_asked_back_unless_there_is_one(zoo: GraphStore) -> None:
     with pytest.raises(AmbiguousEntityError) as caught:
         Names(zoo).model("acme/Fox-Instruct")
     assert caught.value.choices == ("fox-1-3b", "fox-2-7b", "fox-13b")
@@ -168,13 +166,13 @@ def test_a_name_without_its_size_is_asked_back_unless_there_is_one(zoo: Oxigraph
     assert Names(zoo).model("Wolf3-VL-8B").exact
 
 
-def test_a_point_in_a_size_is_not_passed_over(zoo: OxigraphStore) -> None:
+def test_a_point_in_a_size_is_not_passed_over(zoo: GraphStore) -> None:
     for text in ("Fox-27B", "Fox-0.27B"):
         assert search(zoo, text) == ModelSearch(sizes=("fox-1-3b", "fox-2-7b", "fox-13b"), family=True)
     assert search(zoo, "Wolf3-8.0B").matches == (FoundModel(id="wolf3-8b"),)
 
 
-def test_a_name_that_fits_two_models_is_asked_back(zoo: OxigraphStore) -> None:
+def test_a_name_that_fits_two_models_is_asked_back(zoo: GraphStore) -> None:
     zoo.extend(
         to_triples(
             Model(id="wolf3-next-8b", labels={"en": "Wolf3-Next-90B"}, family="wolf", architecture="x")
@@ -193,14 +191,14 @@ def test_a_name_that_fits_two_models_is_asked_back(zoo: OxigraphStore) -> None:
     [("bear", 2), ("Wolf-V4", 2), ("acme/bear-7b", 3), ("wulf3-8b", 2), ("acme/wulf3-8b", 2)],
 )
 def test_an_unknown_name_is_bad_input_unless_somebody_published_it(
-    zoo: OxigraphStore, text: str, code: int
+    zoo: GraphStore, text: str, code: int
 ) -> None:
     with pytest.raises(UnknownEntityError) as caught:
         Names(zoo).model(text)
     assert caught.value.exit_code == code
 
 
-def test_the_format_in_a_name_is_told(zoo: OxigraphStore) -> None:
+def test_the_format_in_a_name_is_told(zoo: GraphStore) -> None:
     assert Names(zoo).model("acme/Wolf3-8B-GPTQ-Int4").weights == "w4a16"
     assert (
         Names(zoo).model("Wolf3-8B-Medusa").note

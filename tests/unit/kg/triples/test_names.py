@@ -21,7 +21,6 @@ from kg.nouns.knowledge import (
 from kg.triples.graph import GraphStore
 from kg.triples.iris import hardware_iri, model_iri
 from kg.triples.names import Names, ResolvedName, normalise
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.vocabulary import NAMESPACE, TG
 from tests.samples.graphs import store_of
 
@@ -184,7 +183,7 @@ def test_a_name_of_two_nodes_must_be_chosen_from(store: GraphStore) -> None:
 
 def test_what_only_cases_name_is_known_by_that_name() -> None:
     """A model and a device that nothing describes were measured: a question may name them as the cases do."""
-    measured = OxigraphStore()
+    measured = GraphStore()
     work = NamedNode(f"{NAMESPACE}workload/1")
     problem = NamedNode(f"{NAMESPACE}problem/1")
     measured.extend(

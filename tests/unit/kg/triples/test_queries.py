@@ -9,16 +9,14 @@ from kg.errors import InputError, UnknownEntityError
 from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.graph import GraphStore, Term
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.queries import NamedQuery, catalogue, query_named, text_of
-from kg.triples.rdflib_store import RdflibStore
 from kg.triples.serialisation import problem_triples, to_triples
 from tests.samples.every_noun import BOOK, KNOWN, MEASURED, PROBLEM
 
 
-@pytest.fixture(scope="module", params=[OxigraphStore, RdflibStore])
-def store(request: pytest.FixtureRequest) -> GraphStore:
-    filled: GraphStore = request.param()
+@pytest.fixture(scope="module")
+def store() -> GraphStore:
+    filled = GraphStore()
     for noun in (*KNOWN, *MEASURED):
         filled.extend(to_triples(noun))
     filled.extend(problem_triples(PROBLEM, 1, [BOOK]))
@@ -133,14 +131,14 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_a_missing_or_superfluous_parameter_is_named() -> None:
     with pytest.raises(InputError, match="id of a hardware node"):
-        query_named("effects").run(OxigraphStore(), {"bottleneck": "x"})
+        query_named("effects").run(GraphStore(), {"bottleneck": "x"})
     with pytest.raises(InputError, match="no parameters"):
-        query_named("classes").run(OxigraphStore(), {"x": "y"})
+        query_named("classes").run(GraphStore(), {"x": "y"})
 
 
 def test_a_value_is_never_read_as_sparql() -> None:
     hostile = 'x" } ; DROP ALL #'
-    assert list(query_named("problems-of-operator").run(OxigraphStore(), {"operator": hostile})) == []
+    assert list(query_named("problems-of-operator").run(GraphStore(), {"operator": hostile})) == []
 
 
 @pytest.mark.parametrize(

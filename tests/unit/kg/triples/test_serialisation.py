@@ -26,8 +26,8 @@ from kg.nouns.scope import Caveat, ScopeClause
 from kg.nouns.values import Settings
 from kg.triples import iris
 from kg.triples import vocabulary as names
+from kg.triples.graph import GraphStore
 from kg.triples.iris import literal
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import from_graph, newest_batch, problem_triples, to_triples
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 from tests.samples.graphs import store_of
@@ -75,7 +75,7 @@ def test_problems_of_one_task_share_its_workload() -> None:
     other = Problem(
         workload=PROBLEM.workload, hardware=Hardware(name="ascend-910b3"), objective=PROBLEM.objective
     )
-    store = OxigraphStore()
+    store = GraphStore()
     store.extend(problem_triples(PROBLEM, 1, [BOOK]))
     before = len(store)
     store.extend(problem_triples(other, 1, [BOOK]))
@@ -89,7 +89,7 @@ def test_known_bottlenecks_put_a_problem_into_contexts() -> None:
         objective=PROBLEM.objective,
         bottlenecks=Settings({"slow-link": 0.25, "bubble": None}),
     )
-    store = OxigraphStore()
+    store = GraphStore()
     store.extend(problem_triples(problem, 1, [BOOK], family="moe"))
     node = iris.problem_iri(problem.id)
     contexts = {triple.object for triple in store.triples(node, TG.IN_CONTEXT)}
@@ -142,7 +142,7 @@ def test_qualified_edges_have_a_plain_edge_beside_them() -> None:
         labels={"en": "B"},
         caused_by=(CauseEdge(cause="cable", confidence=Confidence.LOW, source=BOOK),),
     )
-    store = OxigraphStore()
+    store = GraphStore()
     store.extend(to_triples(strategy) + to_triples(bottleneck))
     plain = {t.object for t in store.triples(iris.strategy_iri("s"), TG.MITIGATES)}
     assert plain == {iris.bottleneck_iri("slow-link")}
@@ -156,7 +156,7 @@ def test_qualified_edges_have_a_plain_edge_beside_them() -> None:
 
 
 def test_the_newest_batch_is_the_greatest_number() -> None:
-    store = OxigraphStore()
+    store = GraphStore()
     assert newest_batch(store) == 0
     for number in (9, 10, 2):
         store.extend(to_triples(Batch(number=number, time=datetime(2026, 1, 1, tzinfo=UTC))))
@@ -164,7 +164,7 @@ def test_the_newest_batch_is_the_greatest_number() -> None:
 
 
 def test_what_is_not_there_is_said() -> None:
-    store = OxigraphStore()
+    store = GraphStore()
     with pytest.raises(UnknownEntityError, match="no Problem 'abc'"):
         from_graph(store, Problem, "abc")
     store.extend([Triple(iris.problem_iri("abc"), RDF_TYPE, TG.PROBLEM)])
@@ -176,7 +176,7 @@ def test_a_noun_without_a_node_of_its_own_is_refused() -> None:
     with pytest.raises(TypeError, match="knows no Limit"):
         to_triples(Limit(metric="m", maximum=1.0, unit="1"))
     with pytest.raises(TypeError, match="Context has no id"):
-        from_graph(OxigraphStore(), Context, "x")
+        from_graph(GraphStore(), Context, "x")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pyoxigraph import Literal, NamedNode
 from pyoxigraph import Triple as Statement
 
 from kg.nouns.knowledge import HardwareProfile, Level
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.union import check_import
 from tests.samples.graphs import store_of
@@ -13,7 +13,7 @@ MAKER = HardwareProfile(id="acme", labels={"en": "Acme"}, level=Level.VENDOR)
 CHIP = HardwareProfile(id="acme-one", labels={"en": "Acme One"}, level=Level.DEVICE, broader="acme")
 
 
-def store(*nouns: object, more: tuple[Statement, ...] = ()) -> OxigraphStore:
+def store(*nouns: object, more: tuple[Statement, ...] = ()) -> GraphStore:
     made = store_of(*nouns)
     made.extend(more)
     return made

@@ -13,8 +13,8 @@ from kg.nouns.knowledge import (
 )
 from kg.triples import iris
 from kg.triples import vocabulary as names
+from kg.triples.graph import GraphStore
 from kg.triples.iris import literal
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import TABLES, problem_triples, to_triples
 from kg.triples.validation import KNOWLEDGE, knowledge_part, validate
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
@@ -45,7 +45,7 @@ CLASSES = {
 
 
 def test_the_knowledge_is_checked_without_the_problems() -> None:
-    store = OxigraphStore()
+    store = GraphStore()
     store.extend(triples_of((*KNOWN, *MEASURED)))
     part = set(knowledge_part(store))
     classes = {triple.object for triple in part if triple.predicate == RDF_TYPE}
@@ -55,7 +55,7 @@ def test_the_knowledge_is_checked_without_the_problems() -> None:
 
 
 def test_what_a_part_points_at_may_be_in_the_store() -> None:
-    store = OxigraphStore()
+    store = GraphStore()
     store.extend(triples_of(KNOWN))
     new = HardwareProfile(**concept("newer"), level=Level.DEVICE, broader="family")
     assert [fault.message for fault in validate(to_triples(new))] == [

@@ -6,8 +6,8 @@ from typing import Any
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Source, Workload, WorkloadKind
 from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level, Model
 from kg.nouns.values import Settings
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.applicability.question_facts import question_facts, table_bytes
 from recommender.workspace.workspace import Workspace
@@ -20,7 +20,7 @@ def fact(name: str, value: Any) -> Fact:
 
 
 def tree() -> HardwareTree:
-    store = OxigraphStore()
+    store = GraphStore()
     nodes = [
         HardwareProfile(id="huawei", labels={"en": "Huawei"}, level=Level.VENDOR),
         HardwareProfile(

@@ -5,8 +5,8 @@ import pytest
 from kg.errors import InputError
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.cost_model.machine import device_and_server, link_note, machine, told_facts, usual_server
 from recommender.workspace.workspace import Workspace
@@ -14,7 +14,7 @@ from recommender.workspace.workspace import Workspace
 
 def tree(*nodes: tuple[str, str, str, dict[str, float]]) -> HardwareTree:
     """Nodes by id, the one above, the device that a server holds, and facts."""
-    graph = OxigraphStore(None)
+    graph = GraphStore()
     source = Source(title="Guide", url="https://example.org")
     for name, above, held, facts in nodes:
         made = HardwareProfile(

@@ -11,7 +11,7 @@ from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, Profile
 from ingest.profiles.tables.iterations import data_waits
 from kg.errors import MissingFactError, WorkspaceError
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from recommender.answers.diagnose import diagnose_profile
 from recommender.diagnosis.diagnosis import diagnose
 from recommender.diagnosis.thresholds import significance
@@ -166,9 +166,9 @@ def test_a_profile_of_the_host_alone_is_no_healthy_one(make: Any) -> None:
     (rank,) = make(calls=[call("op", "aten::add", 100.0)]).ranks
     host = replace(rank, kernels=None, steps=())
     with pytest.raises(MissingFactError, match="no activity of a device"):
-        diagnose_profile(OxigraphStore(None), Profile(path="run", ranks=(host,)))
+        diagnose_profile(GraphStore(), Profile(path="run", ranks=(host,)))
 
 
 def test_without_thresholds_nothing_is_judged(make: Any) -> None:
     with pytest.raises(WorkspaceError, match="no bottlenecks with thresholds"):
-        diagnose_profile(OxigraphStore(None), make())
+        diagnose_profile(GraphStore(), make())

@@ -9,8 +9,8 @@ from kg.errors import WorkspaceError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Kind
 from kg.nouns.knowledge import HardwareProfile, Level
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.evolution.components import fit_components, load
 from recommender.ranking.changes.posterior import EQUAL
@@ -18,7 +18,7 @@ from recommender.ranking.changes.posterior import EQUAL
 
 @pytest.fixture(scope="module")
 def tree() -> HardwareTree:
-    graph = OxigraphStore(None)
+    graph = GraphStore()
     for vendor in ("one", "two"):
         nouns = [HardwareProfile(id=vendor, labels={"en": vendor}, level=Level.VENDOR)]
         nouns += [

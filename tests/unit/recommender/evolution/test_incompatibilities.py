@@ -11,7 +11,7 @@ from kg.nouns.entities import Source
 from kg.nouns.knowledge import Assignment, Relation, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import to_triples
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 
@@ -57,7 +57,7 @@ def conflicts(outcomes: Sequence[Outcome], told: tuple[Relation, ...] = ()) -> d
 
     Each is stated by the other strategy too.
     """
-    graph = OxigraphStore(None)
+    graph = GraphStore()
     nouns = (
         strategy("overlap", told, overlap=True),
         strategy("compress", compress=8),
@@ -69,7 +69,7 @@ def conflicts(outcomes: Sequence[Outcome], told: tuple[Relation, ...] = ()) -> d
     for item in outcomes:
         graph.extend(to_triples(item))
         for changed in revise_conflicts(graph, failed_strategies(graph)):
-            graph.remove(to_triples(now[changed.id]))
+            graph.replace(to_triples(now[changed.id]), [])
             graph.extend(to_triples(changed))
             now[changed.id] = changed
     found: dict[str, set[str]] = {}

@@ -5,12 +5,12 @@ import random
 from kg.nouns.effects import Context
 from kg.nouns.entities import Trust
 from kg.nouns.values import Settings
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from recommender.evolution import reliabilities
 from recommender.evolution.reliabilities import LEAST, SourcedGain, distrusted_sources
 
-TREE = HardwareTree(OxigraphStore(None))
+TREE = HardwareTree(GraphStore())
 
 
 def told(source: str, off: float, count: int, *, contexts: int, seed: int = 1) -> list[SourcedGain]:

@@ -12,7 +12,7 @@ from kg.errors import InputError
 from kg.nouns.effects import Effect, to_unats
 from kg.nouns.entities import Kind, Objective, Problem, Status, Trust
 from kg.nouns.outcomes import Outcome
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import all_of, from_graph
 from kg.triples.snapshots import open_newest
 from recommender.experiment.concluding import Conclusion, conclude
@@ -145,7 +145,7 @@ def test_an_outcome_is_an_activity_that_used_its_problem(empty_path: Path, logs:
     take_in(empty_path, [conclusion])
     with Workspace.open(empty_path, cache=empty_path.parent / "cache") as workspace:
         store = workspace.graph
-        assert isinstance(store, OxigraphStore)
+        assert isinstance(store, GraphStore)
         assert from_graph(store, Outcome, conclusion.outcome.id) == conclusion.outcome
         assert from_graph(store, Problem, conclusion.outcome.problem) == conclusion.case.problem
         assert [item.says for item in workspace.upkeep.check() if item.severity == "fault"] == []

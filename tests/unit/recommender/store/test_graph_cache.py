@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kg.nouns.knowledge import Bottleneck
 from kg.rows.trials import TrialStore
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from recommender.files import WorkspaceFiles
 from recommender.store.graph_cache import catch_up, graph_mismatch
 from recommender.workspace.workspace import Workspace
@@ -20,14 +20,14 @@ def test_what_a_graph_lacks_is_put_in_once(empty_path: Path, tmp_path: Path) -> 
     with Workspace.editor(empty_path, cache=tmp_path) as editor:
         editor.ingest([write_cases(tmp_path / "any", range(3, 6))])
         editor.add_knowledge([Bottleneck(id="own", labels={"en": "own words"})])
-    with OxigraphStore(files.live, read_only=True) as graph:
+    with GraphStore(files.live, read_only=True) as graph:
         whole = set(graph.triples())
     with TrialStore(files.trials, read_only=True) as trials:
-        with OxigraphStore(tmp_path / "older") as graph:
+        with GraphStore(tmp_path / "older") as graph:
             assert graph_mismatch(graph, trials.file) == ""  # behind is no other
             assert catch_up(graph, trials.file)
             assert set(graph.triples()) == whole
-        with OxigraphStore(tmp_path / "none") as graph:
+        with GraphStore(tmp_path / "none") as graph:
             assert not graph_mismatch(graph, trials.file)
             assert catch_up(graph, trials.file)
             assert set(graph.triples()) == whole
@@ -43,7 +43,7 @@ def test_a_graph_of_other_batches_is_told(empty_path: Path, tmp_path: Path) -> N
         with Workspace.editor(path, cache=tmp_path) as editor:
             editor.ingest([write_cases(tmp_path / "any", range(at, at + 3))])
     said = {"older": "with batch", "twin": "another seal"}
-    with OxigraphStore(WorkspaceFiles(empty_path).live, read_only=True) as graph:
+    with GraphStore(WorkspaceFiles(empty_path).live, read_only=True) as graph:
         for name, files in places.items():
             with TrialStore(files.trials, read_only=True) as trials:
                 assert said[name] in graph_mismatch(graph, trials.file)

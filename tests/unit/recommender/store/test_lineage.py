@@ -10,7 +10,6 @@ from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Kind, Trust
 from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from recommender.store.lineage import EffectRow, effect_rows
 
@@ -23,7 +22,7 @@ def effect(strategy: str, family: str, *gains: float, kind: Kind = Kind.MEASURED
 
 
 def rows(*effects: Effect, strategy: str = "") -> list[EffectRow]:
-    store: GraphStore = OxigraphStore()
+    store: GraphStore = GraphStore()
     store.extend([triple for item in effects for triple in to_triples(item)])
     return effect_rows(store, HardwareTree(store), strategy=strategy)
 

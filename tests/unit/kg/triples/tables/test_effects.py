@@ -6,7 +6,7 @@ from pyoxigraph import NamedNode, Triple
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Kind
 from kg.triples.finders import effects_of
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import MOST_TRIPLES
@@ -19,7 +19,7 @@ GAINS = Effect(
 
 @pytest.mark.parametrize("sources", [3, 5 * MOST_TRIPLES])
 def test_an_effect_is_read_whatever_it_rests_on(sources: int) -> None:
-    store, iri = OxigraphStore(), EFFECT.iri(GAINS)
+    store, iri = GraphStore(), EFFECT.iri(GAINS)
     store.extend(to_triples(GAINS))
     origins = [NamedNode(f"https://example.org/source/{number}") for number in range(sources)]
     store.extend(Triple(iri, Shared.DERIVED_FROM, origin) for origin in origins)

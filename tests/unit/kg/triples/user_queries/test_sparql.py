@@ -8,7 +8,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Triple
 
 from kg.errors import InputError, WorkspaceError
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.user_queries.sparql import Limits, ask
 from kg.triples.user_queries.sparql_child import refusal
 from kg.triples.vocabulary import TG
@@ -17,7 +17,7 @@ from kg.triples.vocabulary import TG
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("graph") / "1"
-    with OxigraphStore(folder) as store:
+    with GraphStore(folder) as store:
         nodes = [NamedNode(f"http://example.org/{number}") for number in range(2000)]
         store.extend(Triple(node, TG.LEVEL, Literal("device")) for node in nodes)
         store.extend(

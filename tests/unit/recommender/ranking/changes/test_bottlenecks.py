@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Source, Workload, WorkloadKind
 from kg.nouns.knowledge import Bottleneck, Cause, CauseEdge, Confidence
 from kg.nouns.values import Settings
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from recommender.ranking.changes.bottlenecks import MOST_STEPS, Match, ObservedBottlenecks
 from tests.samples.graphs import store_of
 
 SOURCE = Source(title="Manual")
 
 
-def graph() -> OxigraphStore:
+def graph() -> GraphStore:
     """communication > wait <- skew <- stragglers <- throttling <- heat; communication > bandwidth."""
 
     def caused(*names: str) -> tuple[CauseEdge, ...]:

@@ -31,9 +31,9 @@ from kg.nouns.knowledge import (
     VersionBound,
 )
 from kg.nouns.values import Settings
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.iris import source_iri
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
@@ -189,7 +189,7 @@ def test_own_measurements_outrank_the_prior_and_nothing_passes_its_ceiling(ranke
 
 @pytest.mark.parametrize(("level", "weight"), [(Trust.LOW, 0.25), (Trust.HIGH, 1.0)])
 def test_an_effect_weighs_as_its_least_trusted_source(level: Trust, weight: float) -> None:
-    graph = OxigraphStore(None)
+    graph = GraphStore()
     seen, told = effect("overlap", 0.3), replace(MANUAL, trust=level)
     for noun in (
         HardwareProfile(id="chip", labels={"en": "Chip"}, level=Level.DEVICE),

@@ -98,9 +98,9 @@ def test_a_lost_live_graph_is_made_again_by_the_next_writer_or_by_repair(filled:
     else:
         shutil.rmtree(live)
     if damage == "a new database":
-        from kg.triples.oxigraph_store import OxigraphStore
+        from kg.triples.graph import GraphStore
 
-        OxigraphStore(live).close()
+        GraphStore(live).close()
     copy = filled.parent / "copy"
     shutil.copytree(filled, copy)
     ingest(copy, range(20, 21))

@@ -13,7 +13,7 @@ from kg.nouns.knowledge import Bottleneck
 from kg.rows import batches
 from kg.rows.trials import TrialStore
 from kg.triples.finders import batch_records
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import to_triples
 from kg.triples.snapshots import newest, newest_number, open_newest
 from kg.triples.vocabulary import TG
@@ -26,7 +26,7 @@ from tests.unit.recommender.store.writing.conftest import CheckCounts
 
 
 def triples(path: Path) -> set[object]:
-    with OxigraphStore(WorkspaceFiles(path).live, read_only=True) as graph:
+    with GraphStore(WorkspaceFiles(path).live, read_only=True) as graph:
         return set(graph.triples())
 
 
@@ -44,7 +44,7 @@ def test_the_next_writer_catches_up_what_the_graph_lacks(
             def fail(*_: object, **__: object) -> None:
                 raise WorkspaceError("the disk is full")
 
-            broken.setattr(OxigraphStore, "replace_plain", fail)
+            broken.setattr(GraphStore, "replace_plain", fail)
             with pytest.raises(WorkspaceError):
                 editor.add_cases(second)
     check_counts(empty_path, rows=2, problems=1)  # acknowledged, and not seen yet
@@ -99,14 +99,14 @@ def test_a_batch_is_on_the_disk_before_the_graph_has_it(
 ) -> None:
     seen: list[int] = []
     said: list[str] = []
-    plain = OxigraphStore.replace_plain
+    plain = GraphStore.replace_plain
 
-    def look(self: OxigraphStore, removed: bytes, added: bytes) -> None:
+    def look(self: GraphStore, removed: bytes, added: bytes) -> None:
         with TrialStore(WorkspaceFiles(empty_path).trials, read_only=True) as beside:
             seen.append(batches.newest(beside.file)[0])
         plain(self, removed, added)
 
-    monkeypatch.setattr(OxigraphStore, "replace_plain", look)
+    monkeypatch.setattr(GraphStore, "replace_plain", look)
     made = cases(1)
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         file = editor._writer.trials.file
@@ -152,7 +152,7 @@ def test_a_graph_of_later_batches_is_refused(
         editor.add_cases(second)
     shutil.copyfile(tmp_path / "older", files.trials)
     with (
-        OxigraphStore(files.live) as graph,
+        GraphStore(files.live) as graph,
         TrialStore(files.trials) as trials,
         pytest.raises(WorkspaceError, match="the graph ends with batch 2, the rows with batch 1"),
     ):
@@ -165,7 +165,7 @@ def test_the_rows_know_the_seal_that_the_graph_has(
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         editor.add_cases(cases(1))
     files = WorkspaceFiles(empty_path)
-    with OxigraphStore(files.live) as graph, TrialStore(files.trials) as trials:
+    with GraphStore(files.live) as graph, TrialStore(files.trials) as trials:
         assert batches.newest(trials.file) == (1, batch_records(graph)[1].seal)
 
 

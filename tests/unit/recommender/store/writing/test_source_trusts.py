@@ -7,9 +7,8 @@ from kg.nouns.entities import Case, Kind, Measurement, Source, Trust
 from kg.nouns.values import Settings
 from kg.rows.ledger import Ledger
 from kg.rows.trials import TrialStore
-from kg.triples.graph import Triple
+from kg.triples.graph import GraphStore, Triple
 from kg.triples.iris import literal, source_iri
-from kg.triples.oxigraph_store import OxigraphStore
 from kg.triples.tables.descriptions import TripleDescriptions
 from kg.triples.vocabulary import TG
 from recommender.store.writing.source_trusts import SourceTrusts
@@ -29,7 +28,7 @@ def case(source: Source = SOURCE) -> Case:
 
 
 def test_trust_is_kept_in_rows_and_stated_in_the_graph_where_it_is_not_medium(tmp_path: Path) -> None:
-    graph = OxigraphStore()
+    graph = GraphStore()
     with TrialStore(tmp_path / "trials.sqlite3") as trials:
         trusts = SourceTrusts(graph, trials)
         ledger = Ledger(graph, {}, datetime(2026, 1, 1, tzinfo=UTC))
@@ -48,7 +47,7 @@ def test_trust_is_kept_in_rows_and_stated_in_the_graph_where_it_is_not_medium(tm
 
 def test_a_source_that_comes_with_low_trust_keeps_it(tmp_path: Path) -> None:
     low = Source(title="a table", trust=Trust.LOW)
-    graph = OxigraphStore()
+    graph = GraphStore()
     with TrialStore(tmp_path / "trials.sqlite3") as trials:
         trusts = SourceTrusts(graph, trials)
         ledger = Ledger(graph, {}, datetime(2026, 1, 1, tzinfo=UTC))

@@ -16,7 +16,7 @@ from kg.nouns.knowledge import Bottleneck
 from kg.rows.copies import copied_devices
 from kg.rows.trials import TrialStore
 from kg.triples.finders import completion_marks
-from kg.triples.oxigraph_store import OxigraphStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import all_of, to_triples
 from recommender.files import WorkspaceFiles
 from recommender.store.writing.writer import Additions
@@ -39,11 +39,11 @@ def test_rows_and_vectors_come_first_then_the_graph(
         monkeypatch.setattr(cls, name, call)
 
     with Workspace.editor(empty_path, cache=empty_path) as editor:
-        for cls, name in ((TrialStore, "add"), (VectorTable, "append"), (OxigraphStore, "replace_plain")):
+        for cls, name in ((TrialStore, "add"), (VectorTable, "append"), (GraphStore, "replace_plain")):
             noted(cls, name)
         added = editor.add_cases(cases(1))
     assert (added.rows, added.problems) == (2, 1)
-    assert order == ["TrialStore.add", "VectorTable.append", "OxigraphStore.replace_plain"]
+    assert order == ["TrialStore.add", "VectorTable.append", "GraphStore.replace_plain"]
 
 
 def test_knowledge_that_is_said_again_is_replaced(empty_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[C
         assert workspace.snapshot.batch == 1
 
 
-@pytest.mark.parametrize(("cls", "step"), [(VectorTable, "append"), (OxigraphStore, "replace_plain")])
+@pytest.mark.parametrize(("cls", "step"), [(VectorTable, "append"), (GraphStore, "replace_plain")])
 @pytest.mark.parametrize("error", [WorkspaceError("the disk is full"), KeyboardInterrupt()])
 def test_a_batch_that_fails_is_there_or_not_and_the_next_is_whole(
     empty_path: Path,
@@ -88,7 +88,7 @@ def test_a_batch_that_fails_is_there_or_not_and_the_next_is_whole(
             with pytest.raises(type(error)):
                 editor.add_cases(second)
         added = editor.add_cases(third)
-        is_there = cls is OxigraphStore  # it fails once the batch is acknowledged
+        is_there = cls is GraphStore  # it fails once the batch is acknowledged
         assert (added.rows, added.problems) == ((2, 1) if is_there else (4, 2))
     check_counts(empty_path, rows=6, problems=3)
 
@@ -100,15 +100,15 @@ def test_an_interruption_after_the_acknowledgement_loses_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first, second = cases(1), cases(2)
-    plain = OxigraphStore.replace_plain
+    plain = GraphStore.replace_plain
     with Workspace.editor(empty_path, cache=empty_path) as editor:
         with monkeypatch.context() as broken:
 
-            def late(self: OxigraphStore, removed: Any, added: Any) -> None:
+            def late(self: GraphStore, removed: Any, added: Any) -> None:
                 plain(self, removed, added)
                 raise KeyboardInterrupt
 
-            broken.setattr(OxigraphStore, "replace_plain", late)
+            broken.setattr(GraphStore, "replace_plain", late)
             with pytest.raises(KeyboardInterrupt):
                 editor.add_cases(first)
         editor.add_cases(second)
