@@ -8,18 +8,14 @@ itself, so an answer never waits for an index and never misses a row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embeddings.index_file import IndexFile
 from embeddings.vector_table import VectorTable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from kg.rows.trials_file import TrialsFile
+from kg.rows.trials_file import TrialsFile
 
 INDEX_NAME = "index"
 

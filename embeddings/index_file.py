@@ -18,16 +18,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from embeddings.vector_table import VectorTable
 from kg.atomic_files import sha256_of, sync_folder, write_json
 from kg.errors import WorkspaceError
-
-if TYPE_CHECKING:
-    from embeddings.vector_table import VectorTable
 
 logger = logging.getLogger(__name__)
 

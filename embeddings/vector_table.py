@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import IndexMismatchError, WorkspaceError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kg.rows.trials_file import TrialsFile
+from kg.rows.trials_file import TrialsFile
 
 KEPT_ENCODERS = 2
 _SPAN = 1 << 40

@@ -6,18 +6,14 @@ the same: a table copied under the name of another device says something else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from ingest.door.search_space import SearchSpaceFile
+from ingest.formats.format import Format
 from kg.atomic_files import sha256_of
 from kg.nouns.values import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from ingest.door.search_space import SearchSpaceFile
-    from ingest.formats.format import Format
 
 PLACE = 6
 """Names at the end of a path that may state a fact: system, framework, version, folder and file."""

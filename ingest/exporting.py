@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from ingest.formats.cases import case_jsonl, cases_csv
 from ingest.formats.kernels import triton_tables
+from ingest.formats.kernels.triton_tables import TritonTable
 from kg.errors import InputError
-from kg.nouns.entities import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ingest.formats.kernels.triton_tables import TritonTable
-    from kg.nouns.entities import Case
-
+from kg.nouns.entities import Case, Status
 
 FILES = ("cases", "csv")
 """Forms that are one file."""

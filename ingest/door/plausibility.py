@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, TypeVar
+from typing import TypeAlias, TypeGuard, TypeVar
 
-from kg.nouns.entities import LEAST_TIMED, NO_RUN, Better, Case, Kind, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ingest.door.records import Records
-    from kg.nouns.entities import Problem
+from ingest.door.records import Records
+from kg.nouns.entities import LEAST_TIMED, NO_RUN, Better, Case, Kind, Problem, Source
 
 T = TypeVar("T")
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import marshal
 import math
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from ingest.door.context import IngestContext
 from ingest.door.gain_limits import implausible_gain
 from ingest.door.outcomes import RecordOutcome, read_outcome
 from ingest.door.requests import told_requests
+from ingest.door.search_space import SearchSpaceFile
 from ingest.door.sources import read_software, read_source
 from ingest.door.tasks import read_limits, read_workload
 from ingest.door.values import JsonObject, check_names, check_storable, json_kind, settings
@@ -30,13 +33,7 @@ from kg.nouns.entities import (
 )
 from kg.nouns.values import Settings
 from kg.terms.units import unit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ingest.door.search_space import SearchSpaceFile
-    from kg.triples.names import ResolvedModel
+from kg.triples.names import ResolvedModel
 
 T = TypeVar("T")
 

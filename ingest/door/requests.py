@@ -6,10 +6,7 @@ batch: the ``-b`` of llama.cpp is tokens of a prompt that it reads at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ingest.door.values import JsonObject
+from ingest.door.values import JsonObject
 
 ALIKE = 1.2
 """Factor within which a batch agrees with the law: latencies are means, rounded; a choice."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from ingest.files.sniffing import Head
 from ingest.formats.cases import (
     case_jsonl,
     cases_csv,
     mapped_csv,
 )
+from ingest.formats.format import Format
 from ingest.formats.intensity.registry import recognise_intensity
 from ingest.formats.kernels import (
     aiter_csv,
@@ -50,12 +52,6 @@ from ingest.formats.trackers import (
     ray_tune,
     wandb_csv,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ingest.files.sniffing import Head
-    from ingest.formats.format import Format
 
 _WORD = re.compile(r"\w{3,}")
 

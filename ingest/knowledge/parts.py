@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
+from ingest.files.yaml_tree import Entry, Faults
 from kg.errors import InputError
 from kg.nouns.entities import Source
 from kg.nouns.knowledge import CauseEdge, Confidence, Fact, FactKind, Relation, Symptom, VersionBound
 from kg.nouns.scope import Caveat, ScopeClause
 from kg.terms.conditions import Condition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ingest.files.yaml_tree import Entry, Faults
 
 T = TypeVar("T")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -13,19 +14,13 @@ from ingest.files.content import ContentError
 from ingest.files.sniffing import read_head
 from ingest.files.sqlite_file import open_untrusted, tables
 from ingest.profiles.checks import missing_facts
+from ingest.profiles.facts.kernels import Kernels
 from ingest.profiles.facts.run import Profile, Rank
 from ingest.profiles.files import ProfileFile, archive, classify, is_log
 from ingest.profiles.rank import read_rank, split_devices
 from ingest.profiles.tables.rocprof_tables import process_of
 from ingest.profiles.traces.gpu_collectives import separate_waiting
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from ingest.profiles.facts.kernels import Kernels
-
 
 MOST_FOLDERS = 20_000
 """Folders below a profile that are looked into; raw data of the profiler lies in thousands."""

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
 
 from ingest.files.content import ContentError
 from ingest.profiles.checks import KINETO, NSIGHT, ROCPROF
 from ingest.profiles.databases import analysis_database, database_details, databases
 from ingest.profiles.databases.database_counters import with_counters
 from ingest.profiles.databases.nsight_database import read_nsight
-from ingest.profiles.memory_snapshots import read_snapshot
+from ingest.profiles.facts.details import (
+    DataPipeline,
+    GroupCall,
+    IdleFrame,
+    Iteration,
+    ModuleMemory,
+    ProcessGroup,
+)
+from ingest.profiles.facts.host_spans import HostSpans
+from ingest.profiles.facts.kernels import Kernels
+from ingest.profiles.facts.run import Call, Collective, MemoryUse, RankTraffic, StepTime
+from ingest.profiles.files import ProfileFile
+from ingest.profiles.memory_snapshots import DeviceMemory, read_snapshot
 from ingest.profiles.tables import (
     communication,
     data_tables,
@@ -21,26 +35,8 @@ from ingest.profiles.tables import (
 )
 from ingest.profiles.tables.operator_profile import OperatorCollector
 from ingest.profiles.tables.rocprof_tables import RocprofCollector
+from ingest.profiles.traces.trace_metadata import TraceMetadata
 from ingest.profiles.traces.traces import read_trace
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from ingest.profiles.facts.details import (
-        DataPipeline,
-        GroupCall,
-        IdleFrame,
-        Iteration,
-        ModuleMemory,
-        ProcessGroup,
-    )
-    from ingest.profiles.facts.host_spans import HostSpans
-    from ingest.profiles.facts.kernels import Kernels
-    from ingest.profiles.facts.run import Call, Collective, MemoryUse, RankTraffic, StepTime
-    from ingest.profiles.files import ProfileFile
-    from ingest.profiles.memory_snapshots import DeviceMemory
-    from ingest.profiles.traces.trace_metadata import TraceMetadata
 
 Row = TypeVar("Row")
 

@@ -15,20 +15,15 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.files.content import ContentError
 from ingest.profiles.facts.details import ModuleMemory
 from ingest.profiles.facts.place import FactPlace
-from ingest.profiles.tables.memory_tables import memory_use
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from ingest.profiles.facts.run import MemoryUse
-    from ingest.profiles.tables.memory_tables import Point
+from ingest.profiles.facts.run import MemoryUse
+from ingest.profiles.tables.memory_tables import Point, memory_use
 
 LARGEST_SNAPSHOT = 512 << 20
 """Bytes of a snapshot at most: as objects it takes some ten times as much memory."""

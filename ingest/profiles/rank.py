@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,18 +22,12 @@ from ingest.profiles.checks import (
 )
 from ingest.profiles.facts.details import Details, ProcessGroup
 from ingest.profiles.facts.intervals import split_steps
-from ingest.profiles.facts.kernels import concatenate
-from ingest.profiles.facts.run import Rank
+from ingest.profiles.facts.kernels import Kernels, concatenate
+from ingest.profiles.facts.run import Call, MemoryUse, Rank, StepTime
+from ingest.profiles.files import ProfileFile
 from ingest.profiles.gathering import Gathering
+from ingest.profiles.memory_snapshots import DeviceMemory
 from ingest.profiles.tables import iterations
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ingest.profiles.facts.kernels import Kernels
-    from ingest.profiles.facts.run import Call, MemoryUse, StepTime
-    from ingest.profiles.files import ProfileFile
-    from ingest.profiles.memory_snapshots import DeviceMemory
 
 Row = TypeVar("Row")
 

@@ -10,17 +10,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from kg.errors import WorkspaceError
 from kg.nouns.values import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kg.rows.trials_file import TrialsFile
+from kg.rows.trials_file import TrialsFile
 
 _BYTES = 16
 _MODULUS = 1 << 8 * _BYTES

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Case, Problem, Source, Trust
 from kg.rows import trials_sql
-from kg.rows.trial_rows import trial_of
+from kg.rows.trial_rows import ProblemRow, Trial, trial_of
+from kg.rows.trials import TrialStore
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import from_graph
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from kg.rows.trial_rows import ProblemRow, Trial
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
 
 CHUNK = 4096
 """Problems looked up at once."""

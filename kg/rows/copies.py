@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, field, fields
 from hashlib import blake2b
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kg.rows.trials import TrialStore
-    from kg.rows.trials_file import TrialsFile
+from kg.rows.trials import TrialStore
+from kg.rows.trials_file import TrialsFile
 
 LEAST_EQUAL = 3
 """Timed rows that must agree to the last digit, where nearly all that two devices share do."""

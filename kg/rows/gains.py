@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.nouns.effects import Context, Effect, to_unats
 from kg.nouns.entities import Better, Kind, Problem
 from kg.nouns.values import Settings
+from kg.rows.trials import TrialStore
 from kg.rows.trials_file import explained
 from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
 from kg.triples.finders import families_of_models
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import from_graph
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
 
 _FROM = """
     SELECT DISTINCT p.id, p.hardware, p.model, p.metric, p.better, c.digest, t.metric, t.value,

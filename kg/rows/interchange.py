@@ -9,8 +9,8 @@ distrust goes along.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode, Triple
 
@@ -20,16 +20,12 @@ from kg.nouns.entities import Trust
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import digest
 from kg.rows.gains import GainContexts, gains, gains_with_sources
+from kg.rows.trials import TrialStore
 from kg.triples import iris, nodes
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import all_of
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import HEADER, NAMESPACE, RDF_TYPE, TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
 
 Sums = tuple[int, int, int]
 """Number of gains, their sum, and the sum of their squares."""

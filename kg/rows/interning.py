@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kg.nouns.values import canonical_json
+from kg.nouns.values import Settings, canonical_json
 from kg.rows import trials_sql
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Settings
-    from kg.rows.trials_file import TrialsFile
+from kg.rows.trials_file import TrialsFile
 
 _CACHED = 200_000
 """Keys remembered while writing; forgotten all at once beyond that."""

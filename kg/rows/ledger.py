@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from datetime import datetime
+from typing import TypeAlias
 
 from pyoxigraph import NamedNode, Triple
 
 from kg.nouns.effects import UNATS_PER_NAT, Context, DatedGain, Effect, to_unats
+from kg.nouns.entities import Case, Trust
 from kg.nouns.outcomes import Outcome
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.rows.gains import GainContexts, gains
+from kg.rows.trials import TrialStore
 from kg.terms.circumstances import circumstances, settings_replaced, sizes_of_shape
 from kg.triples import nodes
+from kg.triples.graph import GraphStore
 from kg.triples.iris import name_of, source_iri
 from kg.triples.serialisation import from_graph
-from kg.triples.tables.descriptions import TextDescriptions
+from kg.triples.tables.descriptions import Descriptions, TextDescriptions
 from kg.triples.tables.effects import EFFECT
+from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import NAMESPACE, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
-    from kg.nouns.entities import Case, Trust
-    from kg.nouns.values import Value
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from kg.triples.tables.descriptions import Descriptions
-    from kg.triples.tables.fields import Node
 
 _Stated: TypeAlias = "tuple[tuple[tuple[str, Value], ...], Settings]"
 """Circumstances that a case states beside its problem, and what a published baseline had on."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
-from kg.terms.conditions import Condition, Truth
+from kg.nouns.values import Value
+from kg.terms.conditions import Condition, Facts, Truth
 from kg.terms.meanings import table
 from kg.terms.purposes import any_of, plain_key
 from kg.terms.setting_registry import registry, softwares
-
-if TYPE_CHECKING:
-    from kg.nouns.values import Value
-    from kg.terms.conditions import Facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

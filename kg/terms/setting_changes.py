@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun
-from kg.terms.setting_registry import registry
+from kg.nouns.setting import Setting, SettingPlace
+from kg.terms.setting_registry import ReleaseSettings, registry
 from kg.terms.successors import successor_keys
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.setting import Setting, SettingPlace
-    from kg.terms.setting_registry import ReleaseSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

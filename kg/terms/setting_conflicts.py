@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.nouns.setting import read_value
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.terms.purposes import plain_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
+from kg.terms.setting_registry import ReleaseSettings
 
 _TERM = re.compile(
     r"^(?P<not>not )?(?P<key>[-\w.]+)"

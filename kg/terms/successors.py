@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from kg.nouns.look_up import Standing
+from kg.nouns.look_up import LookUp, Standing
+from kg.nouns.setting import Setting
+from kg.nouns.values import Value
 from kg.terms.meanings import table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.look_up import LookUp
-    from kg.nouns.setting import Setting
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
+from kg.terms.setting_registry import ReleaseSettings
 
 _ANY = "*"
 _CHOICE = "?"

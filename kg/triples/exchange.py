@@ -7,12 +7,13 @@ may change (``01`` becomes ``1``).
 from __future__ import annotations
 
 import tempfile
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Final
 
 from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, serialize
 
 from kg.errors import InputError
-from kg.triples.graph import GraphStore, quads_of
+from kg.triples.graph import GraphStore, Subject, Term, quads_of
 from kg.triples.iris import language_literal
 from kg.triples.vocabulary import (
     GRAPH,
@@ -25,12 +26,6 @@ from kg.triples.vocabulary import (
     XSD_STRING,
     Shared,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from typing import Final
-
-    from kg.triples.graph import Subject, Term
 
 FORMATS: Final[Mapping[str, RdfFormat]] = {
     "nquads": RdfFormat.N_QUADS,

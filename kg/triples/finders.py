@@ -6,18 +6,22 @@ What is above ``kg`` asks these instead of walking over triples.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from pyoxigraph import Literal, NamedNode
 
 from kg.errors import UnknownEntityError
-from kg.nouns.entities import Source
+from kg.nouns.effects import Effect
+from kg.nouns.entities import Problem, Source
 from kg.nouns.knowledge import Confidence, Fact, FactKind, Model, Strategy
 from kg.nouns.outcomes import Outcome
 from kg.nouns.recipe import Recipe
 from kg.terms.model_name import positions_of
 from kg.triples import nodes
+from kg.triples.graph import GraphStore, Triple
 from kg.triples.iris import (
     batch_iri,
     bottleneck_iri,
@@ -33,16 +37,7 @@ from kg.triples.tables.effects import EFFECT
 from kg.triples.tables.fields import Node
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from collections.abc import Set as AbstractSet
-    from typing import TypeAlias
-
-    from kg.nouns.effects import Effect
-    from kg.nouns.entities import Problem
-    from kg.triples.graph import GraphStore, Triple
-
-    Texts: TypeAlias = dict[str, frozenset[str]]
+Texts: TypeAlias = dict[str, frozenset[str]]
 
 
 def outcomes_of(graph: GraphStore, strategy: str) -> list[Outcome]:

@@ -6,22 +6,18 @@ costs a handful of look-ups, however large the tree is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
 from kg.errors import WorkspaceError
 from kg.nouns.knowledge import Confidence, FactKind, Level
 from kg.triples import nodes
+from kg.triples.graph import GraphStore
 from kg.triples.iris import hardware_iri, name_of, value_of
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.triples.graph import GraphStore
 
 _PROPERTY = f"{NAMESPACE}property/"
 

@@ -7,8 +7,9 @@ sources. It holds no evidence.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
 
@@ -20,10 +21,6 @@ from kg.triples.iris import name_of
 from kg.triples.serialisation import description
 from kg.triples.validation import KNOWLEDGE
 from kg.triples.vocabulary import NAMESPACE, PREFIXES, RDF_TYPE, TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Set
-
 
 _STATEMENT = f"{NAMESPACE}statement/"
 _HELD = dict.fromkeys(term for term in KNOWLEDGE if term != TG.SOURCE)

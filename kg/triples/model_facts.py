@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.errors import UnknownEntityError
+from kg.nouns.entities import Problem
 from kg.nouns.knowledge import Model
 from kg.terms.meanings import kind_of
+from kg.triples.graph import GraphStore
 from kg.triples.network_table import network_facts
 from kg.triples.serialisation import from_graph
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Problem
-    from kg.triples.graph import GraphStore
-
 
 SIZED = frozenset({"hidden_size", "flops_per_sample"})
 """Facts of which a model that can be priced has one."""

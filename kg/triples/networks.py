@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
 from kg.triples import nodes
+from kg.triples.graph import GraphStore
 from kg.triples.iris import bottleneck_iri, hardware_iri
 from kg.triples.vocabulary import TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kg.triples.graph import GraphStore
 
 
 def circle(edges: Iterable[tuple[str, str]]) -> tuple[str, ...]:

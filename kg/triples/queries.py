@@ -7,21 +7,17 @@ harmless-looking query for minutes, so these are timed on a large graph. Paramet
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
 from data import files, text
 from kg.errors import InputError, UnknownEntityError
 from kg.triples import iris
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from kg.triples.graph import GraphStore, Term
+from kg.triples.graph import GraphStore, Term
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,25 +7,21 @@ be read by every command.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyoxigraph import NamedNode, Triple
 
 from kg.errors import TuningError
 from kg.triples import nodes
-from kg.triples.graph import GraphStore
+from kg.triples.graph import GraphStore, Subject, Term
 from kg.triples.networks import circles
 from kg.triples.serialisation import TABLES, description
 from kg.triples.tables.descriptions import TripleDescriptions
 from kg.triples.tables.fields import Node
 from kg.triples.validation import KNOWLEDGE, validate
 from kg.triples.vocabulary import NAMESPACE, RDF_TYPE, TERMS, TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kg.triples.graph import Subject, Term
 
 _LINKS = {Shared.DERIVED_FROM: TG.SOURCE, TG.IN_CONTEXT: TG.CONTEXT}
 """Edges that are written beside a noun, and the class of what they point at."""

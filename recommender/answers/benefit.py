@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.nouns.codec import JsonNoun, in_json
-from kg.nouns.entities import Kind
+from kg.nouns.entities import Kind, Problem
 from kg.nouns.gain import NORMAL_90
+from kg.nouns.situation import StatedFact
 from kg.terms.units import J_PER_KWH
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Problem
-    from kg.nouns.situation import StatedFact
-    from recommender.cost_model.priced_step import PricedStep
+from recommender.cost_model.priced_step import PricedStep
 
 THROUGHPUT = "throughput"
 """The quantity of a gain in what is done a second."""

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.codec import JsonNoun, four_digits, in_json
+from kg.nouns.entities import Limit, Problem
 from kg.nouns.gain import NORMAL_90
+from kg.nouns.situation import StatedFact
 from kg.terms.metrics import PERCENTILES
 from recommender.cost_model.assumed import LENGTHS
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import SERVING
-from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
+from recommender.ranking.deployments.deployment import DECODE, PREFILL, RatedDeployment, rated_deployments
 from recommender.ranking.deployments.disaggregation import MOST_AT_ONCE, separates
 from recommender.ranking.deployments.fleet import INSTANCES, Fleet, fewest
 from recommender.ranking.starts.layout_choice import SERVER
+from recommender.ranking.starts.starts import Starts
 from recommender.search.engine.pareto import non_dominated
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from kg.nouns.entities import Limit, Problem
-    from kg.nouns.situation import StatedFact
-    from recommender.cost_model.question import Question
-    from recommender.ranking.deployments.deployment import RatedDeployment
-    from recommender.ranking.starts.starts import Starts
 
 LIKELY = 0.9
 """Chance that the devices for a rate serve it within the limits; a choice."""

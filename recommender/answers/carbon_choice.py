@@ -7,15 +7,19 @@ follows the shipped curves, where users of the device can set it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from ingest.formats.meters.table import Knowledge
 from kg.errors import InfeasibleError, InputError, MissingFactError
 from kg.nouns.codec import JsonNoun, in_json
 from kg.terms.units import J_PER_KWH
+from kg.triples.hardware_tree import HardwareTree
+from recommender.answers.answer import Answer
 from recommender.cost_model.change import modelled_change
-from recommender.cost_model.priced_step import price
+from recommender.cost_model.priced_step import PricedStep, price
+from recommender.cost_model.question import Question
 from recommender.green.indices import (
     CarbonEffects,
     WeighedChoice,
@@ -23,20 +27,10 @@ from recommender.green.indices import (
     effects_apart,
     weigh,
 )
+from recommender.green.outlook import GridOutlook
 from recommender.green.plan import GreenJob, GreenPlan
 from recommender.green.planner import make_plan
-from recommender.green.power_curve import cap_steps, clock_steps, shipped_curve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import datetime
-
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.answers.answer import Answer
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
-    from recommender.green.outlook import GridOutlook
-    from recommender.green.power_curve import PowerStep
+from recommender.green.power_curve import PowerStep, cap_steps, clock_steps, shipped_curve
 
 MOST_COST = 1.10
 """Device hours of a choice over those of the start: a choice, nothing measures what carbon may cost."""

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ingest.profiles.checks import SNAPSHOT
+from ingest.profiles.facts.run import Profile
 from kg.errors import InputError, MissingFactError, UnknownEntityError, WorkspaceError
 from kg.nouns.effects import Effect
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Bottleneck, Cause, Model, Strategy
 from kg.nouns.outcomes import Outcome
+from kg.rows.gains import RowGain
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
+from kg.triples.names import Names
 from kg.triples.serialisation import all_of, from_graph
 from recommender.answers.remedies import ProfiledRun, Remedy, hardware_names, remedies_for, vendor_of
 from recommender.applicability.scope import kinds_of
 from recommender.diagnosis.analysis import evidence_by_rank
-from recommender.diagnosis.baseline import keep_run
+from recommender.diagnosis.baseline import JobBaseline, keep_run
 from recommender.diagnosis.causes.network import CauseNetwork
 from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.rank.program_signs import is_forward_only, trains
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
-from recommender.retrieval.past_cases import Present, past_cases
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ingest.profiles.facts.run import Profile
-    from kg.rows.gains import RowGain
-    from kg.triples.graph import GraphStore
-    from kg.triples.names import Names
-    from recommender.diagnosis.baseline import JobBaseline
-    from recommender.retrieval.past_cases import PastCase
-
+from recommender.retrieval.past_cases import PastCase, Present, past_cases
 
 _FORWARD = frozenset({"inference", "prefill", "decode"})
 

@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.errors import InputError, TuningError
+from kg.nouns.entities import Problem
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES
+from kg.nouns.situation import StatedFact
+from kg.nouns.values import Value
 from kg.terms.dialects import statement
+from kg.triples.hardware_tree import HardwareTree
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import LEAST_MOVE, estimate_question, over_releases, sweep
-from recommender.cost_model.estimate_pass import PassShape, passes_of
+from recommender.cost_model.estimate_pass import PassShape, PricedPass, passes_of
 from recommender.cost_model.machine import link_note
-from recommender.cost_model.operators.kinds import load
-from recommender.cost_model.priced_step import priced_steps
+from recommender.cost_model.operators.kinds import Operators, load
+from recommender.cost_model.priced_step import PricedStep, priced_steps
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import age_note, engine_defaults, host_note
 from recommender.cost_model.settings.plans import PHASES, LayoutError, canonical_name, in_own_words, name_of
-from recommender.green.power_curve import cap_steps, clock_steps
-from recommender.ranking.feasibility.server_fit import server_fit, written_change
+from recommender.cost_model.workloads.steps import Steps
+from recommender.green.power_curve import PowerStep, cap_steps, clock_steps
+from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, written_change
 from recommender.ranking.feasibility.training_fit import fit_of_question, with_length
 from recommender.ranking.measured.exact_runs import MEASURED_SO
 from recommender.ranking.measured.measured_run import MeasuredRun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.situation import StatedFact
-    from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.estimate_pass import PricedPass
-    from recommender.cost_model.operators.kinds import Operators
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.workloads.steps import Steps
-    from recommender.green.power_curve import PowerStep
-    from recommender.ranking.feasibility.server_fit import ServerFit
-    from recommender.ranking.starts.starts import Starts
+from recommender.ranking.starts.starts import Starts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from kg.errors import InputError
 from kg.terms.metrics import PERCENTILES
+from recommender.cost_model.priced_step import PricedStep
 from recommender.search.engine.pareto import non_dominated
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.cost_model.priced_step import PricedStep
 
 LESS_IS_BETTER = frozenset(
     {"time_s", "ttft_s", "tpot_s", "request_s", "prefill_s", "memory_total_bytes", "power_w", "energy_j",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.nouns.codec import JsonNoun
 from kg.nouns.knowledge import Bottleneck, FactKind, FaultPattern, Strategy
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import all_of, from_graph
-from recommender.diagnosis.known_faults import MOST_TEXT, read_faults
+from recommender.diagnosis.known_faults import MOST_TEXT, SeenFault, read_faults
 from recommender.diagnosis.log_programs import owner_of, server_of
-from recommender.diagnosis.logs import read_log
+from recommender.diagnosis.logs import LogReading, read_log
 from recommender.diagnosis.message_moves import MessageMoves
 from recommender.diagnosis.pressures import (
     Move,
@@ -24,19 +26,9 @@ from recommender.diagnosis.pressures import (
     moves_against,
     running_limits,
 )
-from recommender.diagnosis.serving import LoadSamples
+from recommender.diagnosis.serving import LoadSamples, ServingLoad
 from recommender.diagnosis.size_bounds import size_bounds
-from recommender.diagnosis.training_rates import TrainingSamples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from kg.triples.graph import GraphStore
-    from recommender.diagnosis.known_faults import SeenFault
-    from recommender.diagnosis.logs import LogReading
-    from recommender.diagnosis.serving import ServingLoad
-    from recommender.diagnosis.training_rates import TrainingRates
+from recommender.diagnosis.training_rates import TrainingRates, TrainingSamples
 
 KV_SHORT = "kv-block-shortage"
 RUNNING_LIMIT = "running-limit"

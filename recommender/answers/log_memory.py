@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import TuningError
 from kg.nouns.knowledge import Model
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import facts_of
+from kg.triples.names import Names
 from kg.triples.serialisation import from_graph
 from recommender.cost_model.facts.device import ELEMENT_BYTES, precision
 from recommender.cost_model.facts.model import model_of
 from recommender.cost_model.workloads.serving_memory import sequence_bytes
-
-if TYPE_CHECKING:
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from kg.triples.names import Names
 
 _GIB = 2.0**30
 _MODEL = ("model", "model_tag", "model_path")

@@ -8,30 +8,23 @@ Energy and carbon follow from time and power of the cost model; without it nothi
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, NoEvidenceError
-from kg.nouns.entities import Kind, WorkloadKind
+from kg.nouns.entities import Kind, Problem, WorkloadKind
 from kg.nouns.gain import NORMAL_90, Gain, joined_gain
 from kg.terms.metrics import METRICS, priced_as
 from kg.terms.units import Dimension
+from recommender.answers.answer import Answer
 from recommender.answers.benefit import THROUGHPUT, Benefit, Expected, Prediction, carbon_g
-from recommender.cost_model.change import modelled_change, modelled_gain
-from recommender.cost_model.priced_step import MEMORY_SPREAD, price
+from recommender.cost_model.change import SettingsChange, modelled_change, modelled_gain
+from recommender.cost_model.priced_step import MEMORY_SPREAD, PricedStep, price
+from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.steps import POWER_SPREAD
+from recommender.ranking.change import Change
 from recommender.ranking.combination import CombinationPart, combine_gains
 from recommender.ranking.measured.exact_runs import MEASURED_SO
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kg.nouns.entities import Problem
-    from recommender.answers.answer import Answer
-    from recommender.cost_model.change import SettingsChange
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
-    from recommender.ranking.change import Change
 
 _UNPRICED = "layouts are not priced: "
 MOST_INTENSITY_G_PER_KWH = 5000.0

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from ingest.profiles.checks import GPU_LAYOUTS, MINDSPORE, NSIGHT, PYTORCH, ROCPROF
+from ingest.profiles.facts.run import Profile
+from kg.nouns.effects import Effect
 from kg.nouns.entities import Kind
-from kg.nouns.knowledge import FactKind
-from kg.terms.conditions import Truth
+from kg.nouns.framework import Framework
+from kg.nouns.knowledge import FactKind, Strategy
+from kg.terms.conditions import FactValue, Truth
 from recommender.applicability.gate import judge
 from recommender.applicability.scope import already_set
+from recommender.diagnosis.diagnosis import Finding
 from recommender.diagnosis.rank.collectives import LOCAL
 from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
 from recommender.diagnosis.rank.program_signs import signs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from ingest.profiles.facts.run import Profile
-    from kg.nouns.effects import Effect
-    from kg.nouns.framework import Framework
-    from kg.nouns.knowledge import Strategy
-    from kg.terms.conditions import FactValue
-    from recommender.diagnosis.diagnosis import Finding
 
 MOST_REMEDIES = 3
 _KINDS = 3

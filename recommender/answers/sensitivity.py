@@ -19,22 +19,18 @@ the size of one group).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from ingest.layers.layer import Layer
 from ingest.layers.layer_statistics import read_layers
 from kg.errors import InputError, NoEvidenceError
 from kg.nouns.codec import JsonNoun, in_json
 from recommender.cost_model.facts.device import precision
 from recommender.cost_model.settings.plans import GROUPS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from ingest.layers.layer import Layer
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {

@@ -5,19 +5,15 @@ Conditions of values that stay are told: the graph has them in words.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Problem
+from kg.nouns.knowledge import Strategy
+from kg.triples.graph import GraphStore
 from recommender.ranking.changes.treatment_failures import TreatmentFailures
+from recommender.ranking.feasibility.exclusions import Exclusions
 from recommender.space.made.generated import ExcludedValue, rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.knowledge import Strategy
-    from kg.triples.graph import GraphStore
-    from recommender.ranking.feasibility.exclusions import Exclusions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

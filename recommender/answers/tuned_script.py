@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import shutil
 import subprocess
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from shlex import quote
-from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch import LaunchForm, read_launch, read_launches, stands_in
+from ingest.questions.launches.launch import Launch, LaunchForm, read_launch, read_launches, stands_in
+from ingest.questions.launches.launch_files import Beside
 from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.launches.variables import visible_devices
 from ingest.questions.patches.script_edits import EditedScript, ScriptEdits, edited, is_setting_file
@@ -24,19 +25,11 @@ from kg.terms.dialects import spelling_in
 from kg.terms.meanings import divides
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_registry import registry, softwares
+from recommender.ranking.change import Change
 from recommender.ranking.paste import field_lines, flag_objects, value_words
-from recommender.ranking.plan_setting import Origin
+from recommender.ranking.plan.plan import Plan
+from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.drafting import DRAFT_MODEL, DRAFTS
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from ingest.questions.launches.launch import Launch
-    from ingest.questions.launches.launch_files import Beside
-    from recommender.ranking.change import Change
-    from recommender.ranking.plan.plan import Plan
-    from recommender.ranking.plan_setting import PlanSetting
 
 _NEW = "#!/usr/bin/env bash\n"
 _LONGEST_S = 10.0

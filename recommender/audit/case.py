@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from ingest.questions.launches.running import RunningSetting
 from kg.errors import UnknownEntityError
 from kg.nouns.look_up import LookUp, Standing
 from kg.nouns.setting import SettingPlace
+from kg.terms.conditions import FactValue
 from kg.terms.dialects import degrees_of
 from kg.terms.meanings import built_on
 from kg.terms.purposes import plain_key
-from kg.terms.setting_registry import registry, softwares
-from recommender.applicability.framework import ON_ASCEND, newest_release, release_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.questions.launches.running import RunningSetting
-    from kg.terms.conditions import FactValue
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.applicability.framework import RunningFramework
+from kg.terms.setting_registry import ReleaseSettings, registry, softwares
+from recommender.applicability.framework import ON_ASCEND, RunningFramework, newest_release, release_of
 
 UNREAD = LookUp(standing=Standing.UNKNOWN, release="")
 

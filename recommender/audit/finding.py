@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from ingest.questions.launches.running import RunningSetting
 from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.gain import Gain
 from kg.terms.meanings import divides
 from recommender.ranking.change import LEAST_LOG_GAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.questions.launches.running import RunningSetting
-    from kg.nouns.gain import Gain
-
 
 _TAKEN_BACK = frozenset({FindingKind.COST, FindingKind.DEBUGGING, FindingKind.OFFLOAD, FindingKind.PRECISION})
 REMOVED = "removed-setting"

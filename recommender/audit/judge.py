@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from kg.nouns.audit import FindingKind
+from ingest.questions.launches.running import RunningSetting
+from kg.nouns.audit import AuditRule, FindingKind
 from kg.terms.conditions import Condition, Truth
 from kg.terms.purposes import plain_key
+from recommender.audit.case import AuditCase
 from recommender.audit.finding import SettingFinding, written
 from recommender.audit.launch_findings import launch_findings
 from recommender.audit.registry_findings import registry_findings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ingest.questions.launches.running import RunningSetting
-    from kg.nouns.audit import AuditRule
-    from recommender.audit.case import AuditCase
 
 
 def judge_settings(case: AuditCase, rules: Sequence[AuditRule]) -> tuple[SettingFinding, ...]:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
+from ingest.questions.launches.running import RunningSetting
 from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.launches.variables import visible_devices
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace
-from kg.terms.dialects import layout_of, positive, statement
+from kg.nouns.values import Value
+from kg.terms.dialects import Statement, layout_of, positive, statement
 from kg.terms.meanings import OF_VLLM, size_of
 from kg.terms.model_name import read_name
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.setting_registry import registry
+from recommender.audit.case import AuditCase
 from recommender.audit.finding import NO_START, SettingFinding, written
 from recommender.audit.relation_findings import relation_findings
 from recommender.ranking.feasibility.server_fit import STRETCHES
 from recommender.ranking.starts.lengths import yarn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.questions.launches.running import RunningSetting
-    from kg.nouns.values import Value
-    from kg.terms.dialects import Statement
-    from recommender.audit.case import AuditCase
 
 FEW_REQUESTS = "few-requests"
 """Rule of a launch that admits a few requests and is not told that only these come."""

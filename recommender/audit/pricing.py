@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.audit import FindingKind, FindingLevel
-from kg.nouns.gain import NORMAL_90
+from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.setting import read_value
+from kg.nouns.values import Value
 from kg.terms.circumstances import SIZE_KINDS
 from kg.terms.dialects import statement
 from kg.terms.purposes import plain_key
-from recommender.audit.finding import PricedCost
+from recommender.audit.case import AuditCase
+from recommender.audit.finding import PricedCost, SettingFinding
 from recommender.cost_model.change import modelled_gain
 from recommender.cost_model.priced_step import MEMORY_SPREAD, price
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.dialects import OFF
 from recommender.cost_model.settings.engine_defaults import engine_defaults, host_note
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.change import LEAST_LOG_GAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kg.nouns.gain import Gain
-    from kg.nouns.values import Value
-    from recommender.audit.case import AuditCase
-    from recommender.audit.finding import SettingFinding
-    from recommender.cost_model.question import Question
 
 SHOWN = 0.005
 """Log gain below which the cost model sees nothing: half a per cent, far inside its own error."""

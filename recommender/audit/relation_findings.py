@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import data
 from kg.nouns.audit import FindingKind, FindingLevel
-from kg.nouns.values import parse_json
+from kg.nouns.values import Value, parse_json
 from kg.terms.dialects import DEGREES, positive, spell, statement
+from recommender.audit.case import AuditCase
 from recommender.audit.finding import NO_START, SettingFinding, written
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.values import Value
-    from recommender.audit.case import AuditCase
-
 
 _DEGREES = frozenset({*DEGREES, "etp"})
 """Sizes that are 1 where nothing states them."""

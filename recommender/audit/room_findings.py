@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from ingest.questions.launches.running import RunningSetting
 from kg.errors import InputError, MissingFactError
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace, read_value
-from kg.nouns.values import show
+from kg.nouns.values import Value, show
 from kg.terms.dialects import positive, statement
 from kg.terms.meanings import meaning_of
 from kg.terms.purposes import plain_key
+from recommender.audit.case import AuditCase
 from recommender.audit.finding import LIKELY, NO_START, SettingFinding, written
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import canonical_name
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
-from recommender.ranking.feasibility.server_fit import server_fit, share_too_high, written_change
+from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, share_too_high, written_change
 from recommender.ranking.feasibility.training_fit import (
     activations_beyond,
     activations_bytes,
@@ -27,15 +29,7 @@ from recommender.ranking.feasibility.training_fit import (
     weights_bytes,
 )
 from recommender.ranking.plan_setting import Origin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kg.nouns.values import Value
-    from recommender.audit.case import AuditCase
-    from recommender.cost_model.question import Question
-    from recommender.ranking.feasibility.server_fit import ServerFit
-    from recommender.ranking.start import StartConfiguration
+from recommender.ranking.start import StartConfiguration
 
 NO_ROOM = "no-room-to-start"
 _DIVIDED_BY_LAUNCH = frozenset({"transformers"})

@@ -10,27 +10,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.archives import arrays as read_arrays
-from kg.nouns.values import Settings
+from kg.nouns.entities import Configuration, Problem
+from kg.nouns.values import Settings, Value
+from kg.rows.trials import TrialStore
 from recommender.calibration.design import DesignColumns, device_row
 from recommender.calibration.trees import BoostedTrees
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Configuration, Problem
-    from kg.nouns.values import Value
-    from kg.rows.trials import TrialStore
-
-    Facts = Callable[[str], Mapping[str, Value]]
+Facts = Callable[[str], Mapping[str, Value]]
 
 MOST_ROWS = 150_000
 """Rows a model learns from; of larger families a sample of whole problems."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING
 
+from ingest.profiles.facts.run import Profile, Rank
+from recommender.diagnosis.evidence import SoftEvidence
 from recommender.diagnosis.ledger.accounts import FREE, ledger_of
 from recommender.diagnosis.ledger.reasons import AFTER, BEFORE
 from recommender.diagnosis.patterns import (
@@ -29,20 +30,12 @@ from recommender.diagnosis.patterns import (
     transfers,
 )
 from recommender.diagnosis.patterns.clocks import highest_mhz
+from recommender.diagnosis.rank.compared import Compared
 from recommender.diagnosis.rank.comparison import compare
 from recommender.diagnosis.rank.groups import uses_of_groups
 from recommender.diagnosis.rank.host_calls import launch_us
-from recommender.diagnosis.rank.view import NOT_KNOWN, KernelView, View, view_of
-from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ingest.profiles.facts.run import Profile, Rank
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.compared import Compared
-    from recommender.diagnosis.rank.view import DeviceFacts
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import NOT_KNOWN, DeviceFacts, KernelView, View, view_of
+from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds, significance
 
 Evidence = Mapping[tuple[str, int | None], "SoftEvidence"]
 """Evidence by node and rank."""

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.errors import InputError
 from kg.nouns.values import load_json
 from recommender.diagnosis.evidence import SoftEvidence
-from recommender.diagnosis.ledger.accounts import COMPUTING, Account
+from recommender.diagnosis.ledger.accounts import COMPUTING, Account, RunLedger
 from recommender.diagnosis.ledger.difference import AccountChange, LedgerDifference
 from recommender.diagnosis.patterns.growth import ALIKE, LEAST_KINDS, SLOWER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from recommender.diagnosis.ledger.accounts import RunLedger
-    from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.rank.view import View
 
 LAST = 10
 """Runs that a baseline is of: the median of so many stands with four bad ones. Assumed."""

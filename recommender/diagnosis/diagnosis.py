@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ingest.profiles.checks import GPU_LAYOUTS
+from ingest.profiles.facts.run import Missing, Profile
 from kg.nouns.codec import plain
-from recommender.diagnosis.analysis import beyond, evidence_by_rank, new_losses, ratios, strongest, views
-from recommender.diagnosis.causes.findings import LIKELY, likely_causes
-from recommender.diagnosis.causes.network import OF_ASCEND
+from recommender.diagnosis.analysis import (
+    Evidence,
+    beyond,
+    evidence_by_rank,
+    new_losses,
+    ratios,
+    strongest,
+    views,
+)
+from recommender.diagnosis.baseline import JobBaseline
+from recommender.diagnosis.causes.findings import LIKELY, LikelyCause, likely_causes
+from recommender.diagnosis.causes.network import OF_ASCEND, CauseNetwork
 from recommender.diagnosis.causes.posterior import infer
-from recommender.diagnosis.headroom import headroom
-from recommender.diagnosis.ledger.accounts import keep_ledger
+from recommender.diagnosis.evidence import SoftEvidence
+from recommender.diagnosis.headroom import Headroom, headroom
+from recommender.diagnosis.ledger.accounts import RunLedger, keep_ledger
 from recommender.diagnosis.ledger.content import ledger_content
-from recommender.diagnosis.ledger.difference import subtract_ledgers
-from recommender.diagnosis.next_measurement import next_measurement
+from recommender.diagnosis.ledger.difference import LedgerDifference, subtract_ledgers
+from recommender.diagnosis.next_measurement import NextMeasurement, next_measurement
 from recommender.diagnosis.rank.comparison import doubts, pair_up
 from recommender.diagnosis.rank.groups import rank_name
-from recommender.diagnosis.rank.view import NOT_KNOWN, KernelView
-from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ingest.profiles.facts.run import Missing, Profile
-    from recommender.diagnosis.analysis import Evidence
-    from recommender.diagnosis.baseline import JobBaseline
-    from recommender.diagnosis.causes.findings import LikelyCause
-    from recommender.diagnosis.causes.network import CauseNetwork
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.headroom import Headroom
-    from recommender.diagnosis.ledger.accounts import RunLedger
-    from recommender.diagnosis.ledger.difference import LedgerDifference
-    from recommender.diagnosis.next_measurement import NextMeasurement
-    from recommender.diagnosis.rank.view import DeviceFacts, View
-    from recommender.diagnosis.thresholds import Thresholds
-
+from recommender.diagnosis.rank.view import NOT_KNOWN, DeviceFacts, KernelView, View
+from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, Thresholds
 
 SLOPE = 11.6
 """Growth of the log odds from no part to the whole; they are even at one half, for of two causes with half of

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.facts.kernels import Floats
+from ingest.profiles.facts.place import FactPlace
 from kg.nouns.codec import NOT_IN_JSON, OR_NULL, JsonNoun, in_json
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Floats
-    from ingest.profiles.facts.place import FactPlace
-    from recommender.diagnosis.rank.view import KernelView, View
+from recommender.diagnosis.rank.view import KernelView, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

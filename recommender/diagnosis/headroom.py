@@ -8,19 +8,16 @@ stays "computing" in the ledger is ranked by what would be left to gain.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.codec import JsonNoun, in_json
+from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.operators.kinds import Operators
 from recommender.diagnosis.rank.kinds import STREAMING, kernel_kind, shapes_of, volume
 from recommender.diagnosis.rank.view import LEAST_US, KernelView
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.device import Device
-    from recommender.cost_model.operators.kinds import Operators
 
 BYTES = {"FLOAT": 4, "FLOAT32": 4, "INT32": 4, "INT64": 8, "DOUBLE": 8, "INT8": 1, "UINT8": 1, "BOOL": 1}
 """Bytes of a number by type; two of the rest, which are 16 bits wide."""

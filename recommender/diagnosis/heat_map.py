@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ingest.profiles.facts.kernels import Kernels
+from ingest.profiles.facts.run import Profile, Rank
 from recommender.diagnosis.rank.groups import rank_name
 from recommender.diagnosis.rank.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from ingest.profiles.facts.kernels import Kernels
-    from ingest.profiles.facts.run import Profile, Rank
 
 MOST_OPERATORS = 40
 """Operator types in the map: the costliest."""

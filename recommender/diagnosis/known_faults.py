@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from kg.nouns.knowledge import FaultPattern
 from recommender.diagnosis.log_lines import KEPT_LINES, LogLine, read_lines
 from recommender.diagnosis.pressures import is_general
 from recommender.diagnosis.statements import compile_pattern, values_found
 from recommender.diagnosis.text_index import TextIndex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from kg.nouns.knowledge import FaultPattern
 
 _IN_DIGITS = re.compile(r"\d{4,}|^ ?Xid")
 """Digits of a code; those of NVIDIA's driver are too few to look for."""

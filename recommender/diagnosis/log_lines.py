@@ -13,16 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.files.content import Content, ContentError
 from kg.errors import InputError
 from recommender.diagnosis.text_index import ends_of, rows_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 KEPT_LINES = 5
 """Numbers of lines that are kept one by one; the others are counted."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
+from kg.nouns.knowledge import FaultPattern
 from recommender.diagnosis.known_faults import MOST_TEXT, KnownFaults, SeenFault
 from recommender.diagnosis.log_lines import BEGINS, KEPT_LINES, MOST_FURTHER, SAYS_ERROR, LogLine, read_lines
 from recommender.diagnosis.log_programs import BASES, CODES, ProgramMark, program_marks
@@ -15,6 +17,7 @@ from recommender.diagnosis.rank_sequences import MARK, RankSequences
 from recommender.diagnosis.serving import MAY_TELL, LoadSamples, telling_marks
 from recommender.diagnosis.statements import (
     LEVELS,
+    KnownStatement,
     StatementHit,
     StatementIndex,
     index_of,
@@ -22,15 +25,7 @@ from recommender.diagnosis.statements import (
     values_found,
 )
 from recommender.diagnosis.text_index import TextIndex
-from recommender.diagnosis.training_rates import MARKS, training_marks
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from kg.nouns.knowledge import FaultPattern
-    from recommender.diagnosis.statements import KnownStatement
-    from recommender.diagnosis.training_rates import TrainingSamples
+from recommender.diagnosis.training_rates import MARKS, TrainingSamples, training_marks
 
 MOST_NEAREST = 3
 FEW = 3

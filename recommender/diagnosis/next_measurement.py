@@ -6,19 +6,14 @@ counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ingest.profiles.checks import GPU_LAYOUTS, ROCPROF
+from ingest.profiles.facts.run import Profile
 from kg.nouns.codec import JsonNoun, in_json
-from recommender.diagnosis.ledger.accounts import EXPOSED, NOT_COLLECTED
+from recommender.diagnosis.ledger.accounts import EXPOSED, NOT_COLLECTED, RunLedger
 from recommender.diagnosis.ledger.reasons import HOST, UNDIVIDED, UNSEEN_HOST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.facts.run import Profile
-    from recommender.diagnosis.ledger.accounts import RunLedger
 
 LEAST_SHARE = 0.05
 """Share of a step from which what is open is worth a measurement: the mark of a significant cause."""

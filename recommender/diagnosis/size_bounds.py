@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from recommender.diagnosis.known_faults import SeenFault
-    from recommender.diagnosis.logs import LogReading
+from recommender.diagnosis.known_faults import SeenFault
+from recommender.diagnosis.logs import LogReading
 
 MOST_PROGRAMS = 65_535
 """Programs of a launch on Ascend, held in 16 bits (the message names UINT16_MAX)."""

@@ -10,15 +10,13 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import data
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 FOLDER = "errors"
 FIELDS = ("since", "until", "level", "where", "pattern")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ingest.profiles.facts.kernels import Floats
-    from kg.nouns.knowledge import Bottleneck, Symptom
+from ingest.profiles.facts.kernels import Floats
+from kg.nouns.knowledge import Bottleneck, Symptom
 
 STEEPNESS = 2.0
 """Logistic units per softness. Softness is how far published numbers lie apart, so a reading that far beyond

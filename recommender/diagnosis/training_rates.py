@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 import data
 from kg.nouns.codec import JsonNoun, in_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _TABLE: Sequence[Mapping[str, Any]] = yaml.safe_load(data.text("settings/training_rates.yaml"))
 _NUMBER = r"(\d[\d,]*\.?\d*(?:e[+-]?\d+)?)([KMB]?)"

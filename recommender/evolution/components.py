@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from kg.errors import WorkspaceError
+from kg.nouns.effects import Effect
+from kg.triples.hardware_tree import HardwareTree
 from recommender.ranking.changes.posterior import (
     EQUAL,
     KIND_TRUST,
@@ -22,13 +25,6 @@ from recommender.ranking.changes.posterior import (
     shared_variance,
 )
 from recommender.ranking.changes.prior import Prior, effect_state, evenly_spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from kg.nouns.effects import Effect
-    from kg.triples.hardware_tree import HardwareTree
 
 MOST_EFFECTS = 128
 """Effects of a strategy that are looked at, evenly over all: the likelihood of n takes a time of n cubed."""

@@ -7,20 +7,16 @@ follow from all outcomes of S whatever their order, and go when an outcome contr
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.knowledge import Relation, Strategy
+from kg.nouns.outcomes import Outcome
 from kg.triples.finders import failed_outcomes, outcomes_of
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import all_of, from_graph
 from recommender.applicability.scope import already_set
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kg.nouns.outcomes import Outcome
-    from kg.triples.graph import GraphStore
 
 
 def failed_strategies(graph: GraphStore) -> set[str]:

@@ -7,25 +7,20 @@ as specific as the evidence: it is for the one context that it was made for.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING
 
+from kg.nouns.effects import Context
 from kg.nouns.entities import Source
 from kg.nouns.gain import NORMAL_90, Gain
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, Relation, Strategy
-from kg.nouns.values import digest
+from kg.nouns.values import Value, digest
+from kg.triples.hardware_tree import HardwareTree
 from recommender.applicability.scope import exclusions
 from recommender.evolution.hypotheses import BETWEEN, RECOMBINATION, TRANSFER, Hypothesis
+from recommender.ranking.changes.ranked_strategy import RankedStrategy
 from recommender.ranking.combination import CombinationPart, combine_gains
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kg.nouns.effects import Context
-    from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.changes.ranked_strategy import RankedStrategy
 
 PARENTS = 8
 """The best strategies of a context that are combined with each other: 28 pairs. A choice."""

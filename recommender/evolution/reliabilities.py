@@ -10,22 +10,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.nouns.effects import UNATS_PER_NAT, Context, Effect
 from kg.nouns.entities import Kind, Source, Trust
-from kg.rows.gains import GainContexts
+from kg.rows.gains import GainContexts, RowGain
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, Components, ObservedEffect, posterior
 from recommender.ranking.changes.prior import PUBLICATION_SHRINKAGE, Prior, evenly_spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kg.rows.gains import RowGain
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
 
 LEAST = 5
 """Gains that a source must have told before it is judged."""

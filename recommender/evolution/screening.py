@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.errors import TuningError
+from kg.nouns.entities import Problem
+from kg.nouns.values import Settings
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import model_facts
 from recommender.cost_model.estimate import estimate_question
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.dialects import OFF, translate
 from recommender.cost_model.settings.plans import PHASES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Settings
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
 
 LOSS = -0.02
 """Modelled log gain, in nats, below which a hypothesis is dropped. The errors of two estimates of one step

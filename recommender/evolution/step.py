@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context, Effect
 from kg.nouns.entities import Hardware, Problem, Source, Trust
 from kg.nouns.gain import factor_text
 from kg.nouns.knowledge import CONFIRMED, HYPOTHESIS, REFUTED, Level, Strategy
+from kg.nouns.outcomes import Outcome
 from kg.rows.gains import gains_with_sources, problems_with_strategies
+from kg.rows.trials import TrialStore
 from kg.terms.phases import STEP_PHASE
 from kg.triples.finders import families_of_models, outcomes_of
-from kg.triples.hardware_tree import Distance
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import Distance, HardwareTree
 from kg.triples.serialisation import all_of, from_graph
 from recommender.evolution.components import fit_components
+from recommender.evolution.hypotheses import Hypothesis
 from recommender.evolution.incompatibilities import failed_strategies, revise_conflicts
 from recommender.evolution.proposing import ProposalSetting, interpolate, recombine, transfer
 from recommender.evolution.reliabilities import DistrustedSource, distrusted_sources, source_gains
@@ -30,15 +34,6 @@ from recommender.ranking.changes.posterior import EQUAL, Components
 from recommender.ranking.changes.prior import effect_state
 from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.measured.near_runs import NearRuns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kg.nouns.outcomes import Outcome
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.evolution.hypotheses import Hypothesis
 
 
 def judge_hypotheses(graph: GraphStore) -> list[tuple[Strategy, str]]:

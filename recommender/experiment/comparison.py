@@ -16,25 +16,20 @@ is a mixture of likelihood ratios over all coins: under a fair one ``P(e >= 1 / 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.nouns.codec import NOT_IN_JSON, OR_NULL, JsonNoun, in_json
 from kg.nouns.entities import Better
+from recommender.experiment.design import ExperimentDesign, Guard
 from recommender.experiment.mixture import watch
+from recommender.experiment.samples import Sample
 from recommender.experiment.schemes import SESSION, Scheme, by_regression, trend, widened
 from recommender.experiment.verdict import UNKNOWN, Interval, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.experiment.design import ExperimentDesign, Guard
-    from recommender.experiment.samples import Sample
 
 
 class GuardState(StrEnum):

@@ -11,20 +11,16 @@ import math
 import statistics
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from kg.nouns.entities import Baseline, Better, Case, Kind, Measurement, Objective, Source, Status
+from kg.nouns.entities import Baseline, Better, Case, Kind, Measurement, Objective, Problem, Source, Status
 from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings, digest
+from recommender.experiment.comparison import ArmComparison
 from recommender.experiment.design import CONTROL, UNTOLD
+from recommender.experiment.journal import Logged
 from recommender.experiment.standing import standing
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Problem
-    from recommender.experiment.comparison import ArmComparison
-    from recommender.experiment.journal import Logged
-    from recommender.ranking.change import Change
+from recommender.ranking.change import Change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

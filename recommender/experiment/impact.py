@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.codec import OR_NULL, JsonNoun
-
-if TYPE_CHECKING:
-    from recommender.experiment.verdict import Interval
+from recommender.experiment.verdict import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

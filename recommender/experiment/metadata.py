@@ -13,7 +13,7 @@ from kg.nouns.values import Settings
 from kg.triples.serialisation import from_graph
 from recommender.experiment.metrics import readings_of
 from recommender.measuring.masking import masked, masked_environment, masked_words
-from recommender.measuring.readings import OutputReading  # noqa: TC001  likewise
+from recommender.measuring.readings import OutputReading
 from recommender.ranking.change import Change
 
 if TYPE_CHECKING:

@@ -5,26 +5,20 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import data
 from kg.errors import InputError
-from kg.nouns.values import show
-from recommender.experiment.design import CONTROL, treatments_named
+from kg.nouns.values import Settings, show
+from recommender.experiment.design import CONTROL, ExperimentDesign, treatments_named
+from recommender.experiment.metadata import ExperimentSubject, Runs
 from recommender.experiment.schemes import Scheme
 from recommender.measuring.command import CommandObjective, placeholders
+from recommender.measuring.outcome import Evaluator
 from recommender.measuring.process import Bounds
 from recommender.measuring.shell_text import OPTIONS, PLAIN
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from kg.nouns.values import Settings
-    from recommender.experiment.design import ExperimentDesign
-    from recommender.experiment.metadata import ExperimentSubject, Runs
-    from recommender.measuring.outcome import Evaluator
 
 _EXPORT = "export "
 _LOADS_CODE = re.compile(

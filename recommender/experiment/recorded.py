@@ -10,8 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.atomic_files import read_text
 from kg.errors import CaseFormatError, Fault, InputError
@@ -21,13 +22,8 @@ from kg.terms.units import unit
 from recommender.experiment.design import CONTROL
 from recommender.experiment.samples import Sample
 from recommender.experiment.schemes import Scheme, scheme_of
+from recommender.measuring.readings import OutputReading
 from recommender.measuring.user_patterns import SlowPatternError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from recommender.measuring.readings import OutputReading
 
 ARM = ("arm", "variant", "group", "version", "config")
 PAIR = ("pair", "round", "block")

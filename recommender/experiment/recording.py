@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.errors import InputError
 from kg.nouns.entities import WorkloadKind
@@ -12,12 +13,7 @@ from kg.terms.metrics import canonical_metric
 from recommender.experiment.design import CONTROL, MOST_PAIRS, UNTOLD, ExperimentDesign, Guard
 from recommender.experiment.metrics import direction, readings_of
 from recommender.experiment.recorded import read_logs, read_table, samples_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from recommender.experiment.samples import Sample
+from recommender.experiment.samples import Sample
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from threading import Event
 
 from kg.nouns.entities import Status
-from recommender.experiment.design import CONTROL
+from recommender.experiment.design import CONTROL, ExperimentDesign
+from recommender.experiment.journal import ExperimentJournal
 from recommender.experiment.samples import Sample
 from recommender.experiment.standing import ExperimentState, standing
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from threading import Event
-
-    from recommender.experiment.design import ExperimentDesign
-    from recommender.experiment.journal import ExperimentJournal
-    from recommender.measuring.outcome import Evaluator, RunOutcome
+from recommender.measuring.outcome import Evaluator, RunOutcome
 
 
 def _now() -> datetime:

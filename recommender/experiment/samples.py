@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.entities import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from recommender.experiment.design import ExperimentDesign
+from recommender.experiment.design import ExperimentDesign
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

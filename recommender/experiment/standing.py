@@ -10,24 +10,18 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import OR_NULL, fields_json, in_json
-from recommender.experiment.comparison import ArmPair, compare, effect, interval_of, log_of
-from recommender.experiment.design import CONTROL
+from recommender.experiment.comparison import ArmComparison, ArmPair, compare, effect, interval_of, log_of
+from recommender.experiment.design import CONTROL, ExperimentDesign
 from recommender.experiment.mixture import pairs_needed, pairs_to_equivalence
+from recommender.experiment.samples import Sample
 from recommender.experiment.samples import rounds as counted
 from recommender.experiment.schemes import Scheme, trend
 from recommender.experiment.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.experiment.comparison import ArmComparison
-    from recommender.experiment.design import ExperimentDesign
-    from recommender.experiment.samples import Sample
 
 _CLOCK_JUMP_S = 5.0
 """Disagreement of the two clocks between two runs that is told; a choice."""

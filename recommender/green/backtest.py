@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recommender.green.coefficients import NeighbourRegion
 from recommender.green.forecast import rolling
-from recommender.green.history import DAY, MEMORY_DAYS, IntensityHistory
+from recommender.green.history import DAY, MEMORY_DAYS, Floats, IntensityHistory, Slots
 from recommender.green.placement import best_start, cheapest_slots
 from recommender.green.promises import CAUTION, promise_record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.green.coefficients import NeighbourRegion
-    from recommender.green.history import Floats, Slots
-    from recommender.green.series import IntensitySeries
-
+from recommender.green.series import IntensitySeries
 
 _TIE = 1e-9
 """Relative difference of prices below which the earlier slot is taken."""

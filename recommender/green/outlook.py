@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from recommender.green.coefficients import Coefficients, shipped
 from recommender.green.forecast import forecast_at, padded
-from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, SLOT_S, IntensityHistory
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from recommender.green.history import Floats
-    from recommender.green.published import PublishedForecast
-    from recommender.green.series import IntensitySeries
+from recommender.green.history import DAY, HORIZON, MEMORY_DAYS, SLOT_S, Floats, IntensityHistory
+from recommender.green.published import PublishedForecast
+from recommender.green.series import IntensitySeries
 
 STALE_SLOTS = 3 * DAY
 """Age of the last value from which only the daily profile is used."""

@@ -6,12 +6,10 @@ A price is what a slot emits; it may be any number. Times count in slots from th
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from recommender.green.history import Floats, Slots
+from recommender.green.history import Floats, Slots
 
 _TIE = 1e-9
 """Relative difference below which two prices are the same: the earlier slot wins."""

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 import numpy as np
 
-from recommender.green.history import SLOT_S
+from recommender.green.history import SLOT_S, Floats, Slots
+from recommender.green.outlook import GridOutlook
 from recommender.green.placement import best_start, cheapest_pieces, cheapest_slots, pieces
 from recommender.green.plan import GreenJob, GreenPlan, check
 from recommender.green.promises import LEAST_SAVING, promise_record
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from recommender.green.history import Floats, Slots
-    from recommender.green.outlook import GridOutlook
 
 _TIE = 1e-9
 """Relative difference of emissions below which the plan that begins now is taken."""

@@ -10,15 +10,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import data
-
-if TYPE_CHECKING:
-    from recommender.green.history import Floats
-
+from recommender.green.history import Floats
 
 CAUTION = 0.5
 """Chance of ending dirtier than at once above which a shift is not worth it."""

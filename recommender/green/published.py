@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import numpy as np
 
-from recommender.green.history import DAY, SLOT_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from datetime import datetime
-
-    from ingest.formats.intensity.table import IntensityTable
-    from recommender.green.history import Floats
-    from recommender.green.series import IntensitySeries
+from ingest.formats.intensity.table import IntensityTable
+from recommender.green.history import DAY, SLOT_S, Floats
+from recommender.green.series import IntensitySeries
 
 FRESH_S = 86_400
 """Age up to which a published forecast is used: a choice. Even one that is issued once a day for the next

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.files.times import from_local, zone_of
+from ingest.formats.intensity.table import IntensityTable
 from kg.errors import InputError
 from kg.nouns.entities import Source
 from kg.nouns.grid import GreenSchedule, GridRegion
 from recommender.green.history import DAY, SLOT_S, Floats
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.formats.intensity.table import IntensityTable
 
 STEPS_S = (300, 900, 1800, 3600)
 """Lengths of slots that grids and services publish."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
@@ -18,13 +19,7 @@ from kg.nouns.codec import NOT_IN_JSON, OR_NULL, JsonNoun, in_json
 from kg.terms.units import J_PER_KWH
 from recommender.green.history import SLOT_S
 from recommender.green.indices import MeteredRun
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from recommender.green.series import IntensitySeries
-
+from recommender.green.series import IntensitySeries
 
 MATURITY = (
     ("energy is metered", "measured"),

@@ -16,9 +16,10 @@ import signal
 import statistics
 import tempfile
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event
 
 from kg.errors import InputError
 from kg.nouns.entities import Kind, Status
@@ -27,10 +28,6 @@ from recommender.measuring.outcome import RunOutcome
 from recommender.measuring.process import Bounds, ProcessResult, run
 from recommender.measuring.readings import OutputReading, ReadingError
 from recommender.measuring.shell_text import OPTIONS, PLACE, ShellScript, is_quoted_word, shell_script
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from threading import Event
 
 _PATHS = ("scratch", "kernels")
 

@@ -6,15 +6,12 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event
 
 from kg.errors import WorkspaceError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from threading import Event
 
 ANSWER_S = 20.0
 """For a tool of a vendor or a runtime of containers to answer; a choice."""

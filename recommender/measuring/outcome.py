@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from threading import Event
+from typing import Protocol
 
 from kg.errors import TuningError
 from kg.nouns.entities import Kind, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from threading import Event
-
-    from kg.nouns.values import Settings
+from kg.nouns.values import Settings
 
 
 class CancelledError(TuningError):

@@ -8,15 +8,11 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kg import atomic_files
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
+from recommender.report.document import ReportDocument
 from recommender.report.page import page
-
-if TYPE_CHECKING:
-    from recommender.report.document import ReportDocument
-
 
 FORMS = (".html", ".htm", ".pdf", ".json")
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from embeddings.encoder import ProblemEncoder
+from embeddings.index import Neighbours, ProblemIndex
+from kg.nouns.entities import Problem
+from kg.rows.trial_rows import ProblemRow
+from kg.rows.trials import TrialStore
 from kg.terms.phases import same_activity
+from kg.triples.hardware_tree import Distance, HardwareTree
 from recommender.calibration.similarity import Similarity, pair_row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from embeddings.encoder import ProblemEncoder
-    from embeddings.index import Neighbours, ProblemIndex
-    from kg.nouns.entities import Problem
-    from kg.rows.trial_rows import ProblemRow
-    from kg.rows.trials import TrialStore
-    from kg.triples.hardware_tree import Distance, HardwareTree
 
 MOST = 32
 """Sources that a ranking reads."""

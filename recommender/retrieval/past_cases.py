@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from kg.rows.gains import RowGain
-    from kg.triples.hardware_tree import Distance, HardwareTree
+from kg.rows.gains import RowGain
+from kg.triples.hardware_tree import Distance, HardwareTree
 
 MOST = 3
 _UNATS = 1e6

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
+from kg.nouns.values import Settings
 from recommender.measuring.environment import capture
-from recommender.measuring.outcome import CancelledError
+from recommender.measuring.outcome import CancelledError, RunOutcome
 from recommender.search.log.study import SearchLog
+from recommender.search.log.trial_record import LoggedTrial
 from recommender.search.report.result import Result
 from recommender.search.report.search_report import CourseReport, SearchReport
 from recommender.search.run.assembly import SearchPlace, evaluator_of, runner_of, task_of
 from recommender.search.run.compatibility import check, compare_file, differences
 from recommender.search.run.manual import ask_trials, record_evaluation, tell_trial
+from recommender.search.run.runner import Progress
 from recommender.search.run.task import TaskCommand
 from recommender.search.run.task_file import log_name, read_task_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kg.nouns.values import Settings
-    from recommender.measuring.outcome import RunOutcome
-    from recommender.search.log.trial_record import LoggedTrial
-    from recommender.search.run.runner import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,21 +6,16 @@ import asyncio
 import hmac
 import os
 import stat
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import parse_qsl
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 
 from kg.errors import InputError
 from recommender.service.problem_details import RefusedError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-    from pathlib import Path
-
-    from starlette.requests import Request
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kg.nouns.values import Settings
-    from recommender.space.parameters import Parameter
-
+from kg.nouns.values import Settings
+from recommender.space.parameters import Parameter
 
 Coordinates: TypeAlias = NDArray[np.float64]
 """Shape (n, d), in the order in which a space declares its d parameters."""

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from kg.nouns.entities import Better, WorkloadKind
+from kg.nouns.entities import Better, Objective, WorkloadKind
 from kg.terms.metrics import canonical_metric
 from recommender.space.expressions import Expression
 from recommender.space.parts import SearchPart, subspace
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from kg.nouns.entities import Objective
-    from recommender.space.space import SearchSpace
+from recommender.space.space import SearchSpace
 
 _KEYS = ("parameters", "metric")
 

@@ -5,20 +5,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InputError
+from recommender.space.constraint import Constraint, Coordinates
 from recommender.space.expressions import Expression
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.space.constraint import Constraint, Coordinates
-    from recommender.space.parameters import Parameter
+from recommender.space.parameters import Parameter
 
 
 class SpaceRules:

@@ -7,26 +7,19 @@ made only of what leaves the search.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.values import Settings, digest
-from recommender.space.constraint import Constraint
-from recommender.space.parameters import ParameterKind
+from recommender.space.constraint import Constraint, Coordinates
+from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.rules import SpaceRules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.space.constraint import Coordinates
-    from recommender.space.parameters import Parameter
 
 _BLOCK = 1 << 16
 """Partial configurations held at once while enumerating; a choice: a few megabytes."""

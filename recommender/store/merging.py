@@ -9,15 +9,17 @@ workspace is only read; a crash leaves both whole, and merging again goes on.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingest.door.gain_limits import highest_gain, implausible_gain
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.effects import UNATS_PER_NAT, Effect
+from kg.nouns.entities import Case
 from kg.nouns.grid import GreenSchedule, GridRegion
 from kg.nouns.knowledge import (
     Bottleneck,
@@ -33,9 +35,10 @@ from kg.nouns.recipe import Recipe
 from kg.nouns.values import digest
 from kg.rows.cases import all_cases
 from kg.rows.interchange import beyond_cases
-from kg.rows.joining import LISTED, compare
+from kg.rows.joining import LISTED, Contradiction, compare
 from kg.rows.trials import TrialStore
 from kg.triples.finders import completion_marks
+from kg.triples.graph import GraphStore
 from kg.triples.iris import outcome_iri
 from kg.triples.serialisation import all_of, description, newest_batch, table_of
 from kg.triples.snapshots import open_newest
@@ -44,15 +47,7 @@ from kg.triples.vocabulary import NAMESPACE
 from recommender.files import WorkspaceFiles, folder_beside
 from recommender.store.base import open_base_graph
 from recommender.store.upkeep.backup import unpack_backup
-from recommender.store.writing.writer import BATCH_ROWS, Additions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kg.nouns.entities import Case
-    from kg.rows.joining import Contradiction
-    from kg.triples.graph import GraphStore
-    from recommender.store.writing.writer import Writer
+from recommender.store.writing.writer import BATCH_ROWS, Additions, Writer
 
 KNOWLEDGE: tuple[type[Any], ...] = (
     HardwareProfile,

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
 from kg.nouns.recipe import ROLES, Recipe, Role
-from kg.triples.names import normalise
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
+from kg.triples.names import Names, normalise
 from kg.triples.serialisation import all_of
-
-if TYPE_CHECKING:
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from kg.triples.names import Names
 
 
 def recipes(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Self
 
+from embeddings.encoder import ProblemEncoder
 from embeddings.index import ProblemIndex
+from kg.nouns.entities import Problem
 from kg.rows.trials import TrialStore
+from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import model_facts
 from kg.triples.names import Names
@@ -21,6 +26,7 @@ from recommender.calibration.response import ResponseModels
 from recommender.calibration.similarity import Similarity
 from recommender.cost_model.anchors import Anchors
 from recommender.evolution import components
+from recommender.files import LearnedFiles, WorkspaceFiles
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.ranking.cases.ranker import Ranker
 from recommender.ranking.cases.recommendations import CaseChooser
@@ -35,15 +41,6 @@ from recommender.ranking.starts.finder import StartFinder
 from recommender.retrieval.neighbours import Retriever
 from recommender.store import creation
 from recommender.store.encoding import problem_encoder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from embeddings.encoder import ProblemEncoder
-    from kg.nouns.entities import Problem
-    from kg.triples.graph import GraphStore
-    from recommender.files import LearnedFiles, WorkspaceFiles
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: cached properties need a dictionary

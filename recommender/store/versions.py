@@ -11,23 +11,19 @@ import gzip
 import json
 import re
 import shutil
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.archives import gunzip
 from kg.errors import InputError, UnknownEntityError, WorkspaceError
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun
 from kg.nouns.values import load_json
+from kg.triples.graph import Triple
 from kg.triples.knowledge_content import lines, read_lines
-from recommender.files import LearnedFiles, write_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kg.triples.graph import Triple
-    from recommender.files import WorkspaceFiles
+from recommender.files import LearnedFiles, WorkspaceFiles, write_folder
 
 NOW = "now"
 """Name of the knowledge as it stands."""

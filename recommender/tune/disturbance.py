@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from recommender.measuring.device_memory import system_text, tool_output
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from recommender.tune.load import LoadResult
+from recommender.tune.load import LoadResult
 
 MOST_SHARE = 0.1
 """Part of a probe that may be lost, and of the machine's processor time that others may take. In measurements

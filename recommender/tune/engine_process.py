@@ -9,29 +9,23 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event
 
+from ingest.questions.patches.script_edits import ScriptEdits
 from recommender.measuring.device_memory import HeldMemory, free_host, held_host
 from recommender.measuring.guardian import guard
 from recommender.measuring.marks import MARK, end_marked, marked, new_mark
 from recommender.measuring.masking import masked
 from recommender.measuring.outcome import CancelledError
-from recommender.measuring.process import FREE_BYTES, Bounds, run, spawn
-from recommender.tune.containers import LABEL
+from recommender.measuring.process import FREE_BYTES, Bounds, ProcessResult, run, spawn
+from recommender.tune.containers import LABEL, ContainerCommand
+from recommender.tune.http_stream import Address
+from recommender.tune.launch_script import LaunchScript
 from recommender.tune.ports import is_held_by, ports_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from threading import Event
-
-    from ingest.questions.patches.script_edits import ScriptEdits
-    from recommender.measuring.process import ProcessResult
-    from recommender.tune.containers import ContainerCommand
-    from recommender.tune.http_stream import Address
-    from recommender.tune.launch_script import LaunchScript
 
 _TICK_S = 0.01
 _TAIL_BYTES = 64 << 10

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import Any
 from urllib.parse import urlsplit
 
 from kg.errors import InputError, TuningError
 from kg.nouns.values import load_json
 from recommender.measuring.masking import MASK
 from recommender.measuring.outcome import CancelledError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from threading import Event
 
 _TICK_S = 0.05
 _MOST_LINE = 16 << 20

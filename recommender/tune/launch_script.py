@@ -7,12 +7,12 @@ import json
 import re
 import shlex
 import shutil
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch import LaunchForm, read_launches
-from ingest.questions.launches.running import running_settings
+from ingest.questions.launches.launch import Launch, LaunchForm, read_launches
+from ingest.questions.launches.running import RunningSetting, running_settings
 from ingest.questions.launches.variables import CONTAINERS
 from ingest.questions.patches.script_edits import ScriptEdits, edited
 from kg.errors import InputError, UnknownEntityError
@@ -21,12 +21,6 @@ from recommender.measuring.marks import end_marked
 from recommender.measuring.masking import masked
 from recommender.tune.containers import LABEL, ContainerCommand
 from recommender.tune.engine import EngineDriver, engine_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ingest.questions.launches.launch import Launch
-    from ingest.questions.launches.running import RunningSetting
 
 _OUTSIDE = frozenset({*CONTAINERS, "kubectl", "srun", "sbatch", "ssh"})
 """Commands that start a server outside of the processes that are marked here."""

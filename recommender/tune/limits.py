@@ -12,16 +12,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ingest.questions.limits import parse_limit
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from recommender.tune.load import RequestRecord
+from recommender.tune.load import RequestRecord
 
 _METRIC = re.compile(r"(ttft|tpot|e2e|e2e_latency)(?:_p(\d{1,2}(?:\.\d+)?))?")
 USUAL_SHARE = 0.9

@@ -12,20 +12,18 @@ import math
 import random
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import Any
 
 import data
 from kg.errors import InputError
 from kg.nouns.values import load_json
 from recommender.measuring.outcome import CancelledError
 from recommender.tune.http_stream import Address, AnswerError, lines_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from threading import Event
 
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:/s|rps|req/s)?")
 _USERS = re.compile(r"concurrency\s*=\s*(\d{1,6})")

@@ -9,28 +9,23 @@ from __future__ import annotations
 import shlex
 import shutil
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 import data
 from ingest.files.content import Content
 from ingest.formats.outputs.statements import StatedRun, runs_of
-from ingest.formats.outputs.tool import tool_of
+from ingest.formats.outputs.tool import Tool, tool_of
 from kg.errors import InputError, WorkspaceError
 from kg.terms.units import unit
-from recommender.tune.load import LoadResult
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from ingest.formats.outputs.tool import Tool
-    from recommender.tune.engine_process import LaunchPlace
-    from recommender.tune.load import Load
-    from recommender.tune.serving_run import ServingRun
+from recommender.tune.engine_process import LaunchPlace
+from recommender.tune.load import Load, LoadResult
+from recommender.tune.serving_run import ServingRun
 
 OUT = "{out}"
 _LONGEST_S = 3600.0

@@ -16,19 +16,15 @@ beginning are a fault.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import Any
 
 from kg.nouns.codec import JsonNoun
-from recommender.tune.http_stream import AnswerError, get_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from threading import Event
-
-    from recommender.tune.engine_process import LaunchPlace
-    from recommender.tune.http_stream import Address
+from recommender.tune.engine_process import LaunchPlace
+from recommender.tune.http_stream import Address, AnswerError, get_json
 
 _PROMPTS = (
     "The capital of France is",

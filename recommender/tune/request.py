@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ingest.questions.trace import read_requests
 from kg.errors import InputError
@@ -25,12 +25,8 @@ from recommender.tune.serving_evaluator import ServingEvaluator, serving_objecti
 from recommender.tune.starts.budget import Budget
 from recommender.tune.starts.machines import machine_name
 from recommender.tune.training_run import TrainingEvaluator, check_own_pattern, training_objective
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from recommender.tune.tune_journal import TuneJournal
-    from recommender.tune.tune_result import TuneObjective
+from recommender.tune.tune_journal import TuneJournal
+from recommender.tune.tune_result import TuneObjective
 
 USERS = 16
 """Users at a time where neither a load nor limits are told; a choice."""

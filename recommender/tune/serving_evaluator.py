@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from threading import Event
 
 from kg.nouns.entities import Better, Status
 from recommender.tune import quality
 from recommender.tune.confirmation import APART
-from recommender.tune.engine_process import StartError
+from recommender.tune.engine_process import LaunchPlace, StartError
 from recommender.tune.http_stream import AnswerError
+from recommender.tune.limits import LatencyLimit
 from recommender.tune.load import Load, LoadKind, LoadResult
+from recommender.tune.load_client import LoadClient
 from recommender.tune.serving_run import REPEATS, Probe, ServingRun
-from recommender.tune.tune_result import TuneObjective, TuneResult
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from threading import Event
-
-    from recommender.tune.engine_process import LaunchPlace
-    from recommender.tune.limits import LatencyLimit
-    from recommender.tune.load_client import LoadClient
-    from recommender.tune.tune_result import TuneStart
+from recommender.tune.tune_result import TuneObjective, TuneResult, TuneStart
 
 BAR = 1.05
 """A candidate is probed first at this times the incumbent's rate; SGLang's and the design's own choice."""

@@ -5,26 +5,20 @@ from __future__ import annotations
 import math
 import secrets
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from threading import Event
 
+from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import WorkspaceError
 from recommender.tune import load as loads
 from recommender.tune.disturbance import MachineTime, disturbance
-from recommender.tune.engine_process import StartError
+from recommender.tune.engine_process import EngineProcess, LaunchPlace, StartError
 from recommender.tune.http_stream import Address, AnswerError, answer_of, get_json
-from recommender.tune.limits import are_kept, shares, verdict
+from recommender.tune.limits import LatencyLimit, are_kept, shares, verdict
+from recommender.tune.load import Load, LoadResult, PlannedRequest
 from recommender.tune.ports import free_port, holder_text, is_taken
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from threading import Event
-
-    from ingest.questions.patches.script_edits import ScriptEdits
-    from recommender.tune.engine_process import EngineProcess, LaunchPlace
-    from recommender.tune.limits import LatencyLimit
-    from recommender.tune.load import Load, LoadResult, PlannedRequest
 
 _READY_S = 5.0
 """For one answer to whether it is ready, and whose it is; a choice."""

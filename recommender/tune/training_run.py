@@ -11,28 +11,21 @@ import os
 import re
 import statistics
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from threading import Event
 
 from ingest.formats.outputs.tool import tools
 from kg.errors import InputError
 from kg.nouns.entities import Better, Status
-from kg.terms.units import Dimension, unit
+from kg.terms.units import Dimension, Unit, unit
 from recommender.measuring.outcome import CancelledError
 from recommender.measuring.user_patterns import SlowPatternError, first_and_last
 from recommender.tune.candidates import samples_factor
-from recommender.tune.engine_process import StartError, telling_line
-from recommender.tune.tune_result import TuneObjective, TuneResult
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from threading import Event
-
-    from kg.terms.units import Unit
-    from recommender.tune.engine_process import EngineProcess, LaunchPlace
-    from recommender.tune.tune_result import TuneStart
+from recommender.tune.engine_process import EngineProcess, LaunchPlace, StartError, telling_line
+from recommender.tune.tune_result import TuneObjective, TuneResult, TuneStart
 
 _STEP = re.compile(r"(?:\b|_)(?:global[_ ]?step|step|iteration|iter)\b\s*+[:=\[#]*+\s*+(\d++)", re.IGNORECASE)
 _BAR = re.compile(r"^\s*+\d{1,3}%\|[^|]*+\|\s*+(\d++)/\d++ \[")

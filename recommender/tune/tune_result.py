@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from threading import Event
+from typing import Protocol
 
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.nouns.codec import JsonNoun, in_json, noun_of
 from kg.nouns.entities import Better, Status
+from recommender.experiment.standing import ExperimentState
 from recommender.experiment.verdict import Verdict
+from recommender.tune.candidates import TuneChange
 from recommender.tune.launch_script import joined
-from recommender.tune.quality import ServerAnswers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from threading import Event
-
-    from recommender.experiment.standing import ExperimentState
-    from recommender.tune.candidates import TuneChange
-    from recommender.tune.quality import QualityFinding
+from recommender.tune.quality import QualityFinding, ServerAnswers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

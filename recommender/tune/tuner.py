@@ -8,35 +8,29 @@ killed.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from threading import Event
 
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InfeasibleError, InputError, WorkspaceError
 from kg.nouns.entities import Status
+from kg.nouns.values import Settings
 from recommender.experiment.design import CONTROL, MOST_PAIRS, ExperimentDesign
+from recommender.experiment.metadata import ExperimentSubject
 from recommender.experiment.mixture import least_pairs
+from recommender.experiment.standing import ExperimentState
 from recommender.tune.candidates import ASKED, TuneChange, digest_of, further
 from recommender.tune.confirmation import TREATMENT, ConfirmationPairs, compared_before, confirm, ladder
 from recommender.tune.launch_script import joined
-from recommender.tune.quality import compare
+from recommender.tune.quality import QualityFinding, compare
+from recommender.tune.starts.budget import Budget
 from recommender.tune.starts.machines import MachineGoneError, TuneMachine, at_once
 from recommender.tune.starts.measured import TuneStarts
-from recommender.tune.tune_result import TuneOutcome, TuneResult, TuneStep
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
-    from threading import Event
-
-    from kg.nouns.values import Settings
-    from recommender.experiment.metadata import ExperimentSubject
-    from recommender.experiment.standing import ExperimentState
-    from recommender.tune.quality import QualityFinding
-    from recommender.tune.starts.budget import Budget
-    from recommender.tune.tune_journal import TuneJournal
-    from recommender.tune.tune_result import TuneEvaluator
+from recommender.tune.tune_journal import TuneJournal
+from recommender.tune.tune_result import TuneEvaluator, TuneOutcome, TuneResult, TuneStep
 
 ACCEPTED = 1.02
 """Factor from which a candidate becomes the incumbent: below it a restart alone moves a probe. A choice; what

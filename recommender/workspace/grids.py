@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kg.errors import InputError
+from recommender.answers.answer import Answer
+from recommender.answers.carbon_choice import CarbonChoice
 from recommender.green.desk import GreenDesk
 from recommender.workspace.desk import Desk
-
-if TYPE_CHECKING:
-    from recommender.answers.answer import Answer
-    from recommender.answers.carbon_choice import CarbonChoice
 
 
 class CarbonDesk(Desk):

@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ingest.questions.bounds import device_count
 from ingest.questions.launches.launch_facts import is_told
 from ingest.questions.launches.running import RunningSetting
 from ingest.questions.launches.serving import NOT_TUNED
 from kg.errors import AmbiguousEntityError, InfeasibleError, InputError, NoEvidenceError
-from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.audit import AuditRule, FindingKind, FindingLevel
+from kg.nouns.entities import Problem
 from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import FactOrigin, Situation, StatedFact
-from kg.nouns.values import show
+from kg.nouns.values import Value, show
 from kg.terms.model_name import rotary_of
 from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import plain_key
+from recommender.answers.answer import Answer
 from recommender.audit.audit import Audit, all_rules, without_costs
-from recommender.audit.case import audit_case
+from recommender.audit.case import AuditCase, audit_case
+from recommender.audit.finding import SettingFinding
 from recommender.audit.judge import judge_settings
 from recommender.audit.launch_findings import FEW_REQUESTS
 from recommender.audit.pricing import is_of_room, judged_by_memory, priced_findings
 from recommender.audit.room_findings import NO_ROOM, as_started, room_findings
+from recommender.cost_model.question import Question
 from recommender.measuring.masking import is_secret
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.screening import SIXTEEN_BIT
 from recommender.workspace.ask import AskDesk
 from recommender.workspace.desk import Desk
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.audit import AuditRule
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
-    from recommender.answers.answer import Answer
-    from recommender.audit.case import AuditCase
-    from recommender.audit.finding import SettingFinding
-    from recommender.cost_model.question import Question
-
 
 SECRET = "SECRET"  # noqa: S105  it stands in the place of one
 _NOT_KEPT = frozenset({"model", "model_path", "config", "gpus"})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import data
 from ingest.questions.problem_file import read_problem_file
@@ -19,16 +19,9 @@ from recommender.search.logged_search import LoggedSearch
 from recommender.store import answered_questions
 from recommender.store.experiments import StoredExperiments
 from recommender.workspace.ask import AskDesk
-from recommender.workspace.desk import Desk
+from recommender.workspace.desk import Desk, OpenWorkspace
 from recommender.workspace.profiles import ProfileDesk
 from recommender.workspace.searches import SearchDesk
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.report.document import ReportPart
-    from recommender.workspace.desk import OpenWorkspace
-
 
 MOST_EXPERIMENTS = 5
 """A/B tests of a workspace that are shown unasked: the newest."""

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from threading import Event
 
 from ingest.questions.patches.script_edits import ScriptEdits
 from kg.errors import InputError, TuningError, WorkspaceError
-from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Source, Status
-from recommender.experiment.journal import claim_name, path_of
+from kg.nouns.entities import Baseline, Case, Kind, Measurement, Objective, Problem, Source, Status
+from recommender.answers.answer import Answer
+from recommender.experiment.journal import Logged, claim_name, path_of
 from recommender.experiment.metadata import ExperimentSubject
 from recommender.measuring.outcome import CancelledError
 from recommender.ranking.change import Change
 from recommender.ranking.plan.planner import TESTS
+from recommender.report.document import ReportDocument
 from recommender.tune.candidates import (
     TuneChange,
     configuration_of,
@@ -23,27 +27,16 @@ from recommender.tune.candidates import (
     plan_changes,
     script_changes,
 )
+from recommender.tune.launch_script import LaunchScript
 from recommender.tune.load import LoadKind
 from recommender.tune.request import TuneRequest, mark_of
 from recommender.tune.starts.machines import GoneEvaluator, RemoteEvaluator, TuneMachine, machine_name
 from recommender.tune.tune_journal import TuneJournal, folder_of, read_events
-from recommender.tune.tuner import TuneLoop
+from recommender.tune.tune_result import TuneOutcome
+from recommender.tune.tuner import TuneLoop, TuneWatch
 from recommender.workspace.desk import Desk
 from recommender.workspace.launches import LaunchDesk
 from recommender.workspace.questions import QuestionDesk
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from threading import Event
-
-    from kg.nouns.entities import Problem
-    from recommender.answers.answer import Answer
-    from recommender.experiment.journal import Logged
-    from recommender.report.document import ReportDocument
-    from recommender.tune.launch_script import LaunchScript
-    from recommender.tune.tune_result import TuneOutcome
-    from recommender.tune.tuner import TuneWatch
 
 __all__ = ["CancelledError", "PreparedTune", "TuneDesk"]
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from ingest.files.content import Content
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.intensity.table import IntensityTable, SeriesFormat
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
 
 
 def _column(header: Iterable[str], *words: str) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from ingest.files.content import Content
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.intensity.table import IntensityTable, SeriesFormat, unit_factor
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
 
 _TIME = re.compile(
     r"(date)?_?time(stamp)?|date|(utc|local)[ _]time|time[ _]\(?(utc|local)\)?|point_time", re.IGNORECASE

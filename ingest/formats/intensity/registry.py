@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ingest.files.content import Content
-from ingest.files.sniffing import read_head
+from ingest.files.sniffing import Head, read_head
 from ingest.formats.intensity import electricity_maps, plain_csv, services
+from ingest.formats.intensity.table import IntensityTable, SeriesFormat
 from kg.errors import CaseFormatError, Fault, InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ingest.files.sniffing import Head
-    from ingest.formats.intensity.table import IntensityTable, SeriesFormat
 
 _NO_ROWS = "no row has a time and a carbon intensity"
 INTENSITY_FORMATS: tuple[SeriesFormat, ...] = (

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.documents import load_json
+from ingest.files.sniffing import Head
 from ingest.formats.intensity.table import IntensityTable, SeriesFormat, unit_factor
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
 
 _LB_PER_MWH = "lb/MWh"
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from ingest.files.content import Content
+from ingest.files.sniffing import Head
 from ingest.files.times import epoch_s
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
 
 GRAM_PER_KWH_OF_LB_PER_MWH = 453.59237 / 1000
 """The international pound is 0.45359237 kg exactly."""

@@ -9,20 +9,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from ingest.door.records import RecordError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _DEVICE = {"gfx", "cu_num"}
 _SHAPE = {

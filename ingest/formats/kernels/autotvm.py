@@ -13,22 +13,16 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ingest.door.records import RecordError
-from ingest.files.content import ContentError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content, ContentError
 from ingest.files.json_lines import json_lines
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import spread
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _STATUSES = {
     1: "forbidden:the template refuses the configuration",

@@ -8,23 +8,17 @@ is taken as seconds, anything else as a pure number, and less is better, as GPTu
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from ingest.door.records import RecordError
-from ingest.files.content import ContentError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.kernels.kernel_tuner import spread
 from ingest.questions.bounds import number_of
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _TIMES = {"r", "time", "runtime", "run_time", "elapsed", "walltime", "wall_time", "execution_time"}
 """Names of objectives that are seconds; ``r`` is what GPTune's own examples call the run time."""

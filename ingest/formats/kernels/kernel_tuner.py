@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from ingest.door.records import RecordError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content
 from kg.errors import Fault
+from kg.nouns.entities import Case
 from kg.nouns.values import as_value
 from kg.terms.units import unit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from kg.nouns.entities import Case
 
 EXTRA_METRICS = {
     "nvml_energy": ("energy", "J"),

@@ -6,22 +6,16 @@ and no closing braces.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ingest.files.content import ContentError
+from ingest.door.records import Records
+from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
-from ingest.formats.kernels.kernel_tuner import is_storable, single_choices, space_of
+from ingest.formats.kernels.kernel_tuner import Space, is_storable, single_choices, space_of
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from ingest.formats.kernels.kernel_tuner import Space
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 
 def sniff(head: Head) -> bool:

@@ -7,24 +7,17 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
 
+from ingest.door.records import Records
 from ingest.door.search_space import SearchSpaceFile
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.documents import load_json
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from kg.errors import Fault
-from kg.nouns.values import as_value
+from kg.nouns.values import Value, as_value
 from kg.terms.precisions import canonical_precision
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.values import Value
 
 MAXIMUM_LIST = 1 << 20
 """Characters of a list of values; longer ones are no list that anybody wrote."""

@@ -9,21 +9,15 @@ Source:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from ingest.door.records import RecordError
-from ingest.files.content import ContentError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 STATUSES = {
     "Ok": "ok",

@@ -7,22 +7,17 @@ the columns between the sizes and the first counter or property of the compiled 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from ingest.door.records import RecordError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.kernels.ktt import NO_SIZE, STATUSES, kernel_task
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _KERNEL = "Kernel name"
 _DURATION = re.compile(r"(?:Total|Computation|Kernel) duration \((\w+)\)")

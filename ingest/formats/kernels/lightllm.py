@@ -8,20 +8,16 @@ keys inside lead to the winning configuration.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from ingest.door.records import Records
 from ingest.door.values import parse_value
+from ingest.files.content import Content
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.kernels.winner_tables import MAXIMUM_LEVELS, entries, facts_in, load_table, winner
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _NAME = re.compile(r"\{(?=[^{}=]*=)([^{}]*+)\}_([^{}]+)\.json")
 _TRITON = re.compile(r"triton_(\d+(?:[._]\d+)*)")

@@ -13,21 +13,16 @@ Source:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ingest.files.content import ContentError
+from ingest.door.records import Records
+from ingest.files.content import Content, ContentError
 from ingest.files.documents import load_json
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import NO_HARDWARE, case_or_fault
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _ENDING = ".autotune.json"
 _NO_SETTINGS = frozenset({"pre_hook", "ir_override", "configs_hash", "found_by_coordesc", "time_taken_ms",

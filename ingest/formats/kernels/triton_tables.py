@@ -10,19 +10,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ingest.formats.kernels import block_gemm, fused_moe, mamba_state
+from ingest.formats.kernels.table_layout import TableLayout
 from kg.errors import InputError
-from kg.nouns.entities import Better, Status
+from kg.nouns.entities import Better, Case, Configuration, Problem, Status
 from kg.nouns.values import show
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from ingest.formats.kernels.table_layout import TableLayout
-    from kg.nouns.entities import Case, Configuration, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

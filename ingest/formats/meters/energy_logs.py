@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from ingest.files.content import Content
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.meters.table import (
     NO_ZONE,
     Knowledge,
@@ -21,12 +23,6 @@ from ingest.formats.meters.table import (
 )
 from kg.errors import Fault
 from kg.terms.units import J_PER_KWH
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
 
 _GPU_ENERGY = re.compile(r"(gpu|cpu|dram)(\d+)_energy")
 _RAM_NOTE = "CodeCarbon models the memory's power from its size"

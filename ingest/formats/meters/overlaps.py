@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.formats.meters.table import MeteredEnergy
+from ingest.formats.meters.table import MeteredEnergy
 
 
 def uncounted_shares(energies: Sequence[MeteredEnergy]) -> list[float]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.meters.table import (
     NO_ZONE,
     Knowledge,
@@ -21,12 +22,6 @@ from ingest.formats.meters.table import (
     integrate,
 )
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
 
 Samples = defaultdict[str, list[tuple[float, float]]]
 

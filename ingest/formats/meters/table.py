@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from ingest.files.content import Content
+from ingest.files.sniffing import Head
 from ingest.files.times import epoch_s, from_local, zone_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.errors import Fault
+from kg.errors import Fault
 
 NO_ZONE = "its times carry no zone and are taken as UTC: --zone says which clock they are of"
 

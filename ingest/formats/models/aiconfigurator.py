@@ -11,21 +11,16 @@ Source:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from ingest.door.records import RecordError
-from ingest.files.content import ContentError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content, ContentError
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.models.aiconfigurator_notes import reused_tables
 from kg.errors import Fault, MissingDependencyError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 MAXIMUM_BYTES = 1 << 30
 MAXIMUM_ROWS = 50_000_000

@@ -8,23 +8,25 @@ failure.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from ingest.files.content import ContentError
-from ingest.files.markdown import Heading, MarkdownTable, Text, load_markdown, parse_blocks, strip_markup
+from ingest.door.records import Records
+from ingest.files.content import Content, ContentError
+from ingest.files.markdown import (
+    Block,
+    Heading,
+    MarkdownTable,
+    Text,
+    load_markdown,
+    parse_blocks,
+    strip_markup,
+)
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.markdown import Block
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _SOURCE = {"title": "FlagPerf README"}
 _LAYOUT = re.compile(r"[（(]\s*(\d{1,5})\s*[x×X*]\s*(\d{1,5})\s*[）)]")

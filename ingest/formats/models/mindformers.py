@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from urllib.parse import unquote
 
+from ingest.door.records import Records
 from ingest.door.values import parse_value
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.markdown import MarkdownTable, Text, first_link, load_markdown, parse_blocks, strip_markup
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _COLUMNS = {"Config", "Task", "Performance", "Phase"}
 _MACHINE = re.compile(r"由([^由]+?)硬件环境下")

@@ -7,24 +7,19 @@ are the values logged before the run starts.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from ingest.files.content import MAXIMUM_LINE, ContentError
+from ingest.door.records import Records
+from ingest.files.content import MAXIMUM_LINE, Content, ContentError
 from ingest.files.documents import SMALL
 from ingest.files.json_lines import parse
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _MARK = b":::MLLOG"
 _SHAPE = {"max_sequence_length", "sequence_length", "train_samples"}

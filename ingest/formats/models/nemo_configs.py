@@ -6,21 +6,17 @@ may be written as ``8.0``; an empty cell leaves the parameter at its default.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
+from ingest.door.records import Records
 from ingest.door.values import parse_value
+from ingest.files.content import Content
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _COLUMNS = {"task", "model", "size", "system", "dtype", "num_gpus", "seq_len", "tp_size", "pp_size", "gbs"}
 _ABOUT = {"task", "model", "size", "system", "dtype", "num_gpus", "seq_len", "gbs"}

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
+from ingest.door.records import Records
 from ingest.door.values import parse_value
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _COLUMNS = {"model", "hardware", "count", "metric", "unit", "value"}
 _OTHERS = {"server", "phase", "engine", "version", "source", "precision", "status"}

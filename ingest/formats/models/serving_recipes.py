@@ -9,23 +9,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from ingest.files.content import ContentError
+from ingest.door.records import Records
+from ingest.files.content import Content, ContentError
 from ingest.files.markdown import Code, Heading, Text, load_markdown, parse_blocks
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
+from kg.nouns.entities import Case
 from kg.terms.meanings import table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
 
 _TITLE = re.compile(
     r"(?<!\S)(?P<model>\S++)\s++(?P<input>[\d_.]++[kK]?)-(?P<output>[\d_.]++[kK]?)\s++(?P<tpot>[\d_.]++)\s*+ms\s++on\s++"

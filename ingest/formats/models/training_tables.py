@@ -7,23 +7,18 @@ belongs to the second, which differs in how numbers are quantised. ``n/a`` is a 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ingest.door.records import Records
 from ingest.door.values import parse_value
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.markdown import Heading, MarkdownTable, load_markdown, parse_blocks, strip_markup
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import case_or_fault, parse_number
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _FOUNDRY = "Throughput (T/s/GPU)"
 _MEGATRON = "Tokens / sec / GPU"

@@ -12,23 +12,17 @@ Source:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ingest.files.content import ContentError
+from ingest.door.records import Records
+from ingest.files.content import Content, ContentError
 from ingest.files.documents import load_json
 from ingest.files.json_lines import json_lines
-from ingest.files.sniffing import read_head
+from ingest.files.sniffing import Head, read_head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import NO_HARDWARE, case_or_fault
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _TIME = "time (ns)"
 _BANK = re.compile(r"(?P<chip>Ascend\w+?)_(?P<cores>\d+)_AiCore_(?P<op>\w+)_runtime_kb\.json")

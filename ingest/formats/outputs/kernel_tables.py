@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import data
+from ingest.door.records import Records
 from ingest.door.values import parse_value
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.safe_yaml import load_yaml
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import NO_HARDWARE, case_or_fault, parse_number
 from kg.errors import Fault
+from kg.nouns.entities import Case
 from kg.terms.precisions import canonical_precision
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
 
 _LONGEST = 1 << 16
 _DURATION = "Duration"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from ingest.door.records import Records
 from ingest.formats.trackers.experiments import NO_HARDWARE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.door.records import Records
 
 
 def launched(record: Mapping[str, object], records: Records) -> dict[str, object] | str:

@@ -9,28 +9,21 @@ from __future__ import annotations
 
 import re
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from ingest.files.sniffing import read_head
+from ingest.door.records import Records
+from ingest.files.content import Content
+from ingest.files.sniffing import Head, read_head
 from ingest.formats.format import Format
 from ingest.formats.outputs.launched import launched
-from ingest.formats.outputs.statements import number_in, runs_of
-from ingest.formats.outputs.tool import part_of, tool_of
+from ingest.formats.outputs.statements import StatedRun, number_in, runs_of
+from ingest.formats.outputs.tool import Tool, part_of, tool_of
 from ingest.formats.trackers.experiments import case_or_fault
 from kg.errors import Fault
+from kg.nouns.entities import Case
 from kg.terms.metrics import METRICS
 from kg.terms.model_name import read_name
 from kg.terms.units import unit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from ingest.formats.outputs.statements import StatedRun
-    from ingest.formats.outputs.tool import Tool
-    from kg.nouns.entities import Case
 
 _PROTOCOLS = re.compile(r"openai.*|custom|http|grpc|tgi|none")
 """Words for how a benchmark speaks, not for what serves."""

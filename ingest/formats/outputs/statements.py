@@ -11,22 +11,17 @@ import csv
 import json
 import math
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.documents import SMALL
 from ingest.files.safe_yaml import load_yaml
 from ingest.files.sniffing import read_head
-from ingest.formats.outputs.tool import plain
+from ingest.formats.outputs.tool import Tool, plain
 from kg.errors import Fault
 from kg.terms.units import unit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ingest.files.content import Content
-    from ingest.formats.outputs.tool import Tool
 
 Scalar: TypeAlias = str | float | bool | None
 

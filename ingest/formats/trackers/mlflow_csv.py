@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
+from ingest.door.records import Records
 from ingest.door.values import parse_value
+from ingest.files.content import Content
 from ingest.files.csv_rows import header_of
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.run_tables import Run, run_cases
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.errors import Fault
-    from kg.nouns.entities import Case
+from kg.errors import Fault
+from kg.nouns.entities import Case
 
 _STATUS = {"FINISHED": "ok", "FAILED": "failed", "KILLED": "failed"}
 

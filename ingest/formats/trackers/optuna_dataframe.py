@@ -6,24 +6,19 @@ Neither the study's name nor the direction is in it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from ingest.door.records import Records
 from ingest.door.values import parse_value
-from ingest.files.content import ContentError
+from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows, header_of
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.experiments import parse_number
 from ingest.formats.trackers.optuna_study import STATES, OptunaTrial, Study, study_cases
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _VALUE = re.compile(r"value|values_(\w+)")
 

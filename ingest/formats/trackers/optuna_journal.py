@@ -7,21 +7,16 @@ trial are numbered in the order in which they were created.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ingest.files.content import ContentError
+from ingest.door.records import Records
+from ingest.files.content import Content, ContentError
 from ingest.files.json_lines import json_lines
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.trackers.optuna_study import STATES, OptunaTrial, Study, decode, study_cases
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _MAXIMIZE = 2
 

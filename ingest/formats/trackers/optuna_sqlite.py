@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from ingest.files.content import ContentError
+from ingest.door.records import Records
+from ingest.files.content import Content, ContentError
+from ingest.files.sniffing import Head
 from ingest.files.sqlite_file import ComputedContentError, open_untrusted, tables
 from ingest.formats.format import Format
 from ingest.formats.trackers.optuna_study import OptunaTrial, Study, decode, study_cases
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 _MAGIC = b"SQLite format 3\x00"
 _TABLES = {

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ingest.door.columns import quantity
+from ingest.door.records import Records
 from ingest.files.content import ContentError
 from ingest.formats.trackers.experiments import case_or_fault, subject_of
 from kg.errors import Fault
-from kg.nouns.entities import WorkloadKind
+from kg.nouns.entities import Case, WorkloadKind
 from kg.terms.metrics import METRICS, canonical_metric
 from kg.terms.units import Dimension, unit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from ingest.door.records import Records
-    from kg.nouns.entities import Case
 
 STATES = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 """In the order of Optuna's ``TrialState``."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 from ingest.door.columns import Quantity, quantity
-from ingest.files.content import ContentError
+from ingest.door.records import Records
+from ingest.files.content import Content, ContentError
 from ingest.files.csv_rows import csv_rows
 from ingest.formats.trackers.experiments import case_or_fault, parse_number, subject_of
 from kg.errors import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from kg.nouns.entities import Case
+from kg.nouns.entities import Case
 
 LOOKED_AT = 1000
 """Rows that are looked at before it is decided whether a share is written as a percentage."""

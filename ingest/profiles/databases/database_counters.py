@@ -7,16 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.profiles.cells import LARGEST
-from ingest.profiles.databases.databases import real
-
-if TYPE_CHECKING:
-    from ingest.profiles.databases.databases import Database
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels
+from ingest.profiles.databases.databases import Database, real
+from ingest.profiles.facts.kernels import Floats, Integers, Kernels
 
 PORTION = 1 << 16
 _TIMES = {"aic_total_time": "aicore_time(us)", "aiv_total_time": "aiv_time(us)"}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ingest.profiles.databases.databases import BYTES_PER_MB, Database, integer, real
+from ingest.profiles.facts.details import ModuleMemory
 from ingest.profiles.tables.memory_tables import module_memory
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.details import ModuleMemory
 
 
 def read_modules(data: Database) -> list[ModuleMemory]:

@@ -6,11 +6,9 @@ Times are in the unit of the attribute's name. None means that the profiler did 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ingest.profiles.facts.host_spans import HostSpans
-    from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.host_spans import HostSpans
+from ingest.profiles.facts.place import FactPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

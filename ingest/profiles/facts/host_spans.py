@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.facts.kernels import Integers
 from ingest.profiles.facts.stretches import overlap_us, union
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ingest.profiles.facts.kernels import Integers
 
 LEAST_US = 20.0
 """A launch takes some 5 to 20 µs on the host (msprof best practices): shorter calls leave no gap behind."""

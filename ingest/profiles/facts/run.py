@@ -6,16 +6,12 @@ collect it; ``Rank.missing`` says so in words, with what to switch on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ingest.profiles.facts.details import Details
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.profiles.facts.kernels import Kernels
-    from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.kernels import Kernels
+from ingest.profiles.facts.place import FactPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

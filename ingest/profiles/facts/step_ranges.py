@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.profiles.facts.kernels import Codes, Integers
+from ingest.profiles.facts.kernels import Codes, Integers
 
 _STEP = re.compile(r"((?:\w+[ _])?(?:step|iter|iteration)|ProfilerStep)[\s_:#=-]*(\d+)", re.IGNORECASE)
 """A range that is one step: ``step 12``, ``train_step_12``, ``iteration=12``, ``ProfilerStep#12``."""

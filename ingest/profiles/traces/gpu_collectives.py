@@ -13,16 +13,11 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from ingest.profiles.facts.run import Collective, Transfer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ingest.profiles.facts.details import GroupCall
-    from ingest.profiles.facts.run import Rank
+from ingest.profiles.facts.details import GroupCall
+from ingest.profiles.facts.run import Collective, Rank, Transfer
 
 _NEEDS_ALL = ("allreduce", "allgather", "reducescatter", "alltoall", "barrier")
 _PAIRS = ("send", "recv")

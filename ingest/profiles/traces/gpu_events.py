@@ -9,24 +9,18 @@ import json
 import math
 import re
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from ingest.profiles.cells import nanoseconds, number
 from ingest.profiles.facts.details import GroupCall
 from ingest.profiles.facts.kernel_names import gpu_kernel
-from ingest.profiles.facts.kernels import COPY_CORE, TextColumn, is_collective
+from ingest.profiles.facts.kernels import COPY_CORE, KernelBuilder, Kernels, TextColumn, is_collective
 from ingest.profiles.facts.place import FactPlace
-from ingest.profiles.tables.memory_tables import memory_use
+from ingest.profiles.facts.run import MemoryUse
+from ingest.profiles.tables.memory_tables import Point, memory_use
 from ingest.profiles.traces.marked_steps import Launches
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.profiles.facts.kernels import KernelBuilder, Kernels
-    from ingest.profiles.facts.run import MemoryUse
-    from ingest.profiles.tables.memory_tables import Point
 
 KERNEL, COPY, RUNTIME, OPERATOR, ANNOTATION = "kernel", "copy", "runtime", "operator", "annotation"
 CATEGORIES = {

@@ -16,19 +16,15 @@ from __future__ import annotations
 import re
 import sys
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 
 from ingest.profiles.cells import nanoseconds
 from ingest.profiles.facts.details import IdleFrame
 from ingest.profiles.facts.intervals import gaps
+from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
 from ingest.profiles.facts.stretches import overlap_us
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
 
 FRAME, SAVING = "frame", "save"
 """Levels of calls: a frame that tells a setting, and one that writes a checkpoint."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ingest.files.content import Content, ContentError
 from ingest.files.json_stream import JsonStream, UnfinishedError
 from ingest.profiles.cells import LONGEST_US, nanoseconds, number
-from ingest.profiles.facts.host_spans import LEAST_US, STEP, SpanBuilder
+from ingest.profiles.facts.details import GroupCall, IdleFrame, ModuleMemory
+from ingest.profiles.facts.host_spans import LEAST_US, STEP, HostSpans, SpanBuilder
 from ingest.profiles.facts.kernels import COPY_CORE, UNKNOWN_NS, KernelBuilder, Kernels, is_collective
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.run import Call, MemoryUse
@@ -41,10 +41,6 @@ from ingest.profiles.traces.marked_steps import (
 )
 from ingest.profiles.traces.python_frames import COLLECTOR_FRAME, PythonFrames
 from ingest.profiles.traces.trace_metadata import LATEST_NS, TraceMetadata
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.details import GroupCall, IdleFrame, ModuleMemory
-    from ingest.profiles.facts.host_spans import HostSpans
 
 _OVERLAP = frozenset({"Computing", "Communication", "Communication(Not Overlapped)", "Free"})
 _NO_WORK = ("EVENT_", "NOTIFY", "Notify", "PROFILING_", "CAPTURE_", "MODEL_", "Write Value", "STREAM_")

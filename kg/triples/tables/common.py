@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import MISSING
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
-from kg.nouns.entities import Source, Trust
+from kg.nouns.entities import Limit, Objective, Source, Trust
 from kg.nouns.framework import Framework
 from kg.nouns.grid import GridRegion
 from kg.nouns.knowledge import (
@@ -20,21 +20,24 @@ from kg.nouns.knowledge import (
     Model,
     ModelFamily,
     Strategy,
+    Symptom,
 )
 from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.names import normalise
-from kg.triples.tables.fields import Decoded, EnumField, Labels, LanguageField, LiteralField
+from kg.triples.tables.descriptions import Pair
+from kg.triples.tables.fields import (
+    Decoded,
+    EnumField,
+    Field,
+    Labels,
+    LanguageField,
+    LiteralField,
+    Node,
+    SubjectDraft,
+)
 from kg.triples.tables.table import NounTable, Refer
 from kg.triples.vocabulary import TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kg.nouns.entities import Limit, Objective
-    from kg.nouns.knowledge import Symptom
-    from kg.triples.tables.descriptions import Pair
-    from kg.triples.tables.fields import Field, Node, SubjectDraft
 
 
 def concept_fields() -> tuple[Field, ...]:

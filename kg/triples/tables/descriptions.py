@@ -3,21 +3,14 @@
 A triple made of terms costs ten times the line that says the same, so what is only written is text.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
 
-from typing import TYPE_CHECKING, Protocol
+from pyoxigraph import NamedNode, Triple
 
-from pyoxigraph import Triple
+from kg.triples.graph import Term
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import TypeAlias
-
-    from pyoxigraph import NamedNode
-
-    from kg.triples.graph import Term
-
-    Pair: TypeAlias = "tuple[NamedNode, Term]"
+Pair: TypeAlias = tuple[NamedNode, Term]
 
 
 class Descriptions(Protocol):

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyoxigraph import NamedNode
 
 from kg.nouns.effects import Context, DatedGain, Effect
 from kg.nouns.entities import Kind, Trust
 from kg.triples import iris
-from kg.triples.tables.fields import Decoded, EnumField, LinkField, LiteralField, Spread
+from kg.triples.tables.fields import Decoded, EnumField, LinkField, LiteralField, Spread, SubjectDraft
 from kg.triples.tables.table import NounTable, Refer
 from kg.triples.vocabulary import RDF_JSON, TG, XSD_DATE_TIME
-
-if TYPE_CHECKING:
-    from pyoxigraph import NamedNode
-
-    from kg.triples.tables.fields import SubjectDraft
 
 
 @lru_cache(maxsize=1 << 12)

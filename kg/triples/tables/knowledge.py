@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from pyoxigraph import NamedNode
@@ -25,15 +25,10 @@ from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.iris import iri_of, literal
 from kg.triples.tables.common import concept_fields, concept_keys, derived_from, unit_of
-from kg.triples.tables.fields import EnumField, LinkField, LiteralField
+from kg.triples.tables.descriptions import Pair
+from kg.triples.tables.fields import EnumField, Field, LinkField, LiteralField
 from kg.triples.tables.table import NounTable, Statements
 from kg.triples.vocabulary import TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kg.triples.tables.descriptions import Pair
-    from kg.triples.tables.fields import Field
 
 
 def _fact_unit(fact: Fact) -> Iterator[Pair]:

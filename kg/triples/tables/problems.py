@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyoxigraph import NamedNode
 
@@ -15,6 +15,7 @@ from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.iris import literal
 from kg.triples.tables.common import unit_of
+from kg.triples.tables.descriptions import Pair
 from kg.triples.tables.fields import (
     Decoded,
     EnumField,
@@ -24,14 +25,11 @@ from kg.triples.tables.fields import (
     Node,
     Packed,
     Spread,
+    SubjectDraft,
     TextsField,
 )
 from kg.triples.tables.table import Inline, NounTable, Refer, Statements
 from kg.triples.vocabulary import TG, XSD_DATE_TIME, Shared
-
-if TYPE_CHECKING:
-    from kg.triples.tables.descriptions import Pair
-    from kg.triples.tables.fields import SubjectDraft
 
 
 class _Shares(Field):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from pyoxigraph import Literal, NamedNode
 
@@ -14,15 +14,10 @@ from kg.terms.conditions import Condition
 from kg.triples import iris
 from kg.triples import vocabulary as names
 from kg.triples.tables.common import concept_fields, concept_keys, derived_from, keys
-from kg.triples.tables.fields import EnumField, Labels, LinkField, LiteralField, TextsField
+from kg.triples.tables.descriptions import Pair
+from kg.triples.tables.fields import EnumField, Field, Labels, LinkField, LiteralField, TextsField
 from kg.triples.tables.table import NounTable, Statements
 from kg.triples.vocabulary import TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kg.triples.tables.descriptions import Pair
-    from kg.triples.tables.fields import Field
 
 
 def _about_parameter(name: str) -> Iterator[Pair]:

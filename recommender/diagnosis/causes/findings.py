@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from recommender.diagnosis.analysis import ratio
-from recommender.diagnosis.causes.network import SLOW_RANK
+from recommender.diagnosis.causes.network import SLOW_RANK, CauseNetwork, Edge
+from recommender.diagnosis.causes.posterior import Posterior
+from recommender.diagnosis.evidence import SoftEvidence
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE, significance
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.diagnosis.causes.network import CauseNetwork, Edge
-    from recommender.diagnosis.causes.posterior import Posterior
-    from recommender.diagnosis.evidence import SoftEvidence
 
 LIKELY = 0.5
 """Chance from which a node is called a cause: more likely than not."""

@@ -14,13 +14,10 @@ Source:
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from recommender.diagnosis.causes.network import CauseNetwork, Edge
+from recommender.diagnosis.causes.network import CauseNetwork, Edge
 
 RATE = 0.1
 """Rate at which a pattern comes on by itself. A profile that somebody looks at has three of some thirty

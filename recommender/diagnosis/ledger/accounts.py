@@ -8,28 +8,23 @@ leaves of the step is unexplained.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ingest.profiles.facts.kernels import UNKNOWN_NS, stem
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Floats, Integers, Kernels, stem
+from ingest.profiles.facts.run import Profile, Rank, StepTime
 from ingest.profiles.facts.stretches import JUMP, overlap_us, union
 from recommender.diagnosis.ledger import reasons
 from recommender.diagnosis.ledger.gaps import Gaps, queued_us, times_of_gaps
-from recommender.diagnosis.ledger.sweep import share_time
+from recommender.diagnosis.ledger.sweep import ShareOfTime, share_time
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.groups import rank_name, stage_of
 from recommender.diagnosis.rank.host_calls import WAITS, calls_of, outermost, spent_us
 from recommender.diagnosis.rank.view import LONG_GAP_US
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels
-    from ingest.profiles.facts.run import Profile, Rank, StepTime
-    from recommender.diagnosis.ledger.sweep import ShareOfTime
 
 COMPUTING, EXPOSED, FREE, UNEXPLAINED = "computing", "exposed", "free", "unexplained"
 PARTS = (COMPUTING, EXPOSED, FREE, UNEXPLAINED)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.nouns.codec import plain
-from recommender.diagnosis.ledger.accounts import PARTS
+from recommender.diagnosis.ledger.accounts import PARTS, RankLedger, RunLedger
+from recommender.diagnosis.ledger.difference import LedgerDifference
 from recommender.diagnosis.ledger.unusual_steps import unusual_steps
-
-if TYPE_CHECKING:
-    from recommender.diagnosis.ledger.accounts import RankLedger, RunLedger
-    from recommender.diagnosis.ledger.difference import LedgerDifference
 
 
 def ledger_content(

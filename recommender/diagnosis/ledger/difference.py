@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.kernels import stem
+from ingest.profiles.facts.kernels import Floats, Kernels, stem
+from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.ledger.accounts import (
     COMPUTING,
     EXPOSED,
@@ -28,13 +29,6 @@ from recommender.diagnosis.ledger.reasons import (
 )
 from recommender.diagnosis.rank.collectives import LOCAL
 from recommender.diagnosis.rank.view import in_steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from ingest.profiles.facts.kernels import Floats, Kernels
-    from ingest.profiles.facts.run import Profile
-
 
 SAME = 0.02
 """Share by which a number may differ from run to run: kernels repeat within a few per cent of each other."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.host_spans import LEAST_US, OPERATOR, STEP
+from ingest.profiles.facts.host_spans import LEAST_US, OPERATOR, STEP, HostSpans
+from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
+from ingest.profiles.facts.run import Rank
 from ingest.profiles.facts.stretches import overlap_us, union
 from recommender.diagnosis.ledger.reasons import (
     AFTER,
@@ -39,11 +40,6 @@ from recommender.diagnosis.rank.host_calls import (
 )
 from recommender.diagnosis.rank.program_signs import launches_block
 from recommender.diagnosis.rank.view import LONG_GAP_US
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.host_spans import HostSpans
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
-    from ingest.profiles.facts.run import Rank
 
 LEAST_STEPS = 4
 """Steps from which on what comes in every step is told from what does not: quarters of them."""

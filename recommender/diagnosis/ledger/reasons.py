@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from ingest.profiles.facts.kernels import Floats, Integers, Kernels
+from ingest.profiles.facts.run import Collective, Profile
 from recommender.diagnosis.rank.collectives import idle_us
 from recommender.diagnosis.rank.host_calls import CALLED, RUNTIME
 from recommender.diagnosis.rank.kinds import CASTS, COPIES, REARRANGING, of_kind
 from recommender.diagnosis.rank.units import BUSY, pipe_use
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels
-    from ingest.profiles.facts.run import Collective, Profile
 
 COMPUTING = (
     *("computing", "cube at work", "vector unit at work", "waits for device memory", "writes to memory"),

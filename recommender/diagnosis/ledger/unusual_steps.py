@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.profiles.facts.kernels import Mask
 from kg.nouns.codec import JsonNoun, in_json
+from recommender.diagnosis.ledger.accounts import Account, RankLedger, RunLedger
 from recommender.diagnosis.thresholds import SIGNIFICANT_SHARE
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Mask
-    from recommender.diagnosis.ledger.accounts import Account, RankLedger, RunLedger
 
 LEAST_STEPS = 3
 """Steps from which on one can be called unusual."""

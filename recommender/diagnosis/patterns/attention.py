@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from ingest.profiles.facts.kernels import Kernels, Mask
 from recommender.diagnosis.rank.kinds import ELEMENTWISE, PRODUCTS, kernel_kind, of_kind
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Kernels, Mask
-    from recommender.diagnosis.rank.view import KernelView
+from recommender.diagnosis.rank.view import KernelView
 
 _WIDE_TYPES = ("FLOAT", "DT_FLOAT", "FLOAT32", "FP32", "TF32")
 """Types whose tensors are 32 bits wide; TF32 is how a GPU may multiply them."""

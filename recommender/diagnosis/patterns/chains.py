@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
-from ingest.profiles.facts.kernels import UNKNOWN_NS
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Floats
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, kernel_evidence
 from recommender.diagnosis.patterns.attention import HALF, widened, written_out
 from recommender.diagnosis.rank.kinds import longest_of_chains, pair_counts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.facts.kernels import Floats
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import KernelView
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import KernelView
+from recommender.diagnosis.thresholds import Thresholds
 
 _SIGNATURES = (
     ("optimizer-traffic", ("addcdiv", "addcmul", "sqrt")),

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence
-from recommender.diagnosis.rank.view import LEAST_US, KernelView
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.facts.kernels import Floats
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.thresholds import Thresholds
+from ingest.profiles.facts.kernels import Floats
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, kernel_evidence
+from recommender.diagnosis.rank.view import LEAST_US, KernelView, View
+from recommender.diagnosis.thresholds import Thresholds
 
 
 def kernel_clocks_mhz(view: KernelView) -> Floats:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from data import text
 from ingest.profiles.checks import GPU_LAYOUTS
 from ingest.profiles.facts.intervals import gaps
-from ingest.profiles.facts.kernels import UNKNOWN_NS
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Kernels, Mask
 from ingest.profiles.facts.place import FactPlace
 from ingest.profiles.facts.stretches import overlap_us, union
-from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, setting_evidence, step_evidence
 from recommender.diagnosis.ledger.reasons import (
     AFTER,
     BEFORE,
@@ -44,16 +44,8 @@ from recommender.diagnosis.rank.host_calls import (
 )
 from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
 from recommender.diagnosis.rank.program_signs import trains
-from recommender.diagnosis.rank.view import PLACES, KernelView, exclusive_shares
-from recommender.diagnosis.thresholds import soft
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.facts.kernels import Kernels, Mask
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import PLACES, KernelView, View, exclusive_shares
+from recommender.diagnosis.thresholds import Thresholds, soft
 
 NODES = {
     COLLECTS: "python-gc-high-latency",

@@ -6,22 +6,17 @@ that only move data by one factor, memory is slower; else one family of kernels 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
+from ingest.profiles.facts.kernels import Floats, Mask
 from ingest.profiles.facts.stretches import overlap_us, union
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, kernel_evidence
 from recommender.diagnosis.rank.compared import group_means
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, STREAMING, of_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.facts.kernels import Floats, Mask
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import KernelView
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import KernelView
+from recommender.diagnosis.thresholds import Thresholds
 
 SLOWER = 1.05
 """Factor by which kernels take longer from which it is a loss that matters."""

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, setting_evidence, step_evidence
+from ingest.profiles.facts.run import RankTraffic
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, setting_evidence, step_evidence
 from recommender.diagnosis.patterns.packets import LEAST_BYTES
 from recommender.diagnosis.rank.collectives import LOCAL, moving_us, places
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ingest.profiles.facts.run import RankTraffic
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.thresholds import Thresholds
 
 
 def find(view: View, thresholds: Thresholds) -> Iterator[SoftEvidence]:

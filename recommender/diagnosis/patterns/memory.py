@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, setting_evidence
-from recommender.diagnosis.thresholds import soft
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.thresholds import Thresholds
-
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, setting_evidence
+from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.thresholds import Thresholds, soft
 
 NODE = "memory-fragmentation"
 METRIC = "reserved_unused_share"

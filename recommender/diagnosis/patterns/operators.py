@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from ingest.profiles.facts.kernels import Floats, Kernels, Mask
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, kernel_evidence
 from recommender.diagnosis.patterns.attention import HALF, is_wide, widened, written_out
 from recommender.diagnosis.rank.kinds import CASTS, COPIES, INDEXING, PADDING, PRODUCTS, REARRANGING, of_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.facts.kernels import Floats, Kernels, Mask
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import KernelView
-    from recommender.diagnosis.thresholds import Thresholds
-
+from recommender.diagnosis.rank.view import KernelView
+from recommender.diagnosis.thresholds import Thresholds
 
 _NO_AICORE_TYPES = ("INT64", "DOUBLE", "FLOAT64", "UINT64", "COMPLEX64", "COMPLEX128")
 """Types for which many operators have no AI Core kernel: msprof-analyze, tables of types by CANN version."""

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, step_evidence
+from ingest.profiles.facts.run import Collective
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, step_evidence
 from recommender.diagnosis.rank.collectives import LOCAL, moving_us, places
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ingest.profiles.facts.run import Collective
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.thresholds import Thresholds
-
+from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.thresholds import Thresholds
 
 _METRICS = {"SDMA": "sdma_packet_bytes", "HCCS": "sdma_packet_bytes", "RDMA": "rdma_packet_bytes"}
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +15,8 @@ from recommender.diagnosis.rank.collectives import EXCHANGES, collectives_of, id
 from recommender.diagnosis.rank.groups import stage_of
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind, volumes
 from recommender.diagnosis.rank.units import pipe_use
-from recommender.diagnosis.rank.view import KernelView
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.thresholds import Thresholds
-
+from recommender.diagnosis.rank.view import KernelView, View
+from recommender.diagnosis.thresholds import Thresholds
 
 SAME = 0.02
 """Share by which the work of ranks that do the same may differ. Assumed: a last batch."""

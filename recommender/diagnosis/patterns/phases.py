@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, kernel_evidence
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind
 from recommender.diagnosis.rank.program_signs import trains
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import KernelView
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import KernelView
+from recommender.diagnosis.thresholds import Thresholds
 
 LEAST_STEPS, MOST_PART = 8, 0.25
 """Steps of a run, and part of them that read prompts, if the others can be said to wait. Assumed."""

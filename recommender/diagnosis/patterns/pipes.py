@@ -6,11 +6,13 @@ its time if the busiest is relieved: then the next sets the pace.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, kernel_evidence
+from recommender.diagnosis.rank.compared import Compared
 from recommender.diagnosis.rank.kinds import (
     STREAMING,
     is_data_movement,
@@ -19,15 +21,8 @@ from recommender.diagnosis.rank.kinds import (
     pair_counts,
 )
 from recommender.diagnosis.rank.units import BUSY, CUBE, pipe_use
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.compared import Compared
-    from recommender.diagnosis.rank.view import KernelView
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import KernelView
+from recommender.diagnosis.thresholds import Thresholds
 
 _PATTERNS = {
     "aic_mte2_ratio": "memory-bandwidth",

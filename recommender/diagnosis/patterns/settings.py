@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from ingest.profiles.facts.place import FactPlace
-from recommender.diagnosis.evidence import setting_evidence
+from recommender.diagnosis.evidence import SoftEvidence, setting_evidence
 from recommender.diagnosis.rank.program_signs import launches_block
-from recommender.diagnosis.rank.view import KernelView
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import KernelView, View
+from recommender.diagnosis.thresholds import Thresholds
 
 _BLOCKING = (
     *("ASCEND_LAUNCH_BLOCKING", "CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING"),

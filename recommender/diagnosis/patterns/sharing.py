@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
+from ingest.profiles.facts.kernels import Floats, Integers, Mask
 from ingest.profiles.facts.stretches import overlap_us, union
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, kernel_evidence
 from recommender.diagnosis.patterns.growth import ALIKE, LEAST_KINDS, MOSTLY, SLOWER
 from recommender.diagnosis.rank.kinds import STREAMING, of_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ingest.profiles.facts.kernels import Floats, Integers, Mask
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import KernelView
-    from recommender.diagnosis.thresholds import Thresholds
+from recommender.diagnosis.rank.view import KernelView
+from recommender.diagnosis.thresholds import Thresholds
 
 SHARED = "shared-device"
 LEAST_SLICE_US = 100.0

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ingest.profiles.checks import GPU_LAYOUTS
-from recommender.diagnosis.evidence import MetricReading, kernel_evidence
+from ingest.profiles.facts.kernels import Floats, Mask, TextColumn
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, kernel_evidence
 from recommender.diagnosis.rank.kinds import ATTENTION, PRODUCTS, of_kind, shapes_of
 from recommender.diagnosis.rank.units import BUSY, pipe_use
-from recommender.diagnosis.rank.view import LEAST_US
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ingest.profiles.facts.kernels import Floats, Mask, TextColumn
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import KernelView
-    from recommender.diagnosis.thresholds import Thresholds
-
+from recommender.diagnosis.rank.view import LEAST_US, KernelView
+from recommender.diagnosis.thresholds import Thresholds
 
 _UNALIGNED = re.compile(r"align[12](?!\d)")
 HALF = 0.5

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ingest.profiles.facts.place import FactPlace
-from recommender.diagnosis.evidence import MetricReading, step_evidence
+from ingest.profiles.facts.run import Collective
+from recommender.diagnosis.evidence import MetricReading, SoftEvidence, step_evidence
 from recommender.diagnosis.rank.collectives import (
     EXCHANGES,
     collectives_by_name,
@@ -21,16 +22,8 @@ from recommender.diagnosis.rank.collectives import (
 from recommender.diagnosis.rank.groups import CONTEXT, DATA, EXPERTS, STAGES, TENSOR
 from recommender.diagnosis.rank.kinds import of_kind
 from recommender.diagnosis.rank.program_signs import is_fully_sharded
-from recommender.diagnosis.rank.view import PLACES, exclusive_shares, in_steps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ingest.profiles.facts.run import Collective
-    from recommender.diagnosis.evidence import SoftEvidence
-    from recommender.diagnosis.rank.view import View
-    from recommender.diagnosis.thresholds import Thresholds
-
+from recommender.diagnosis.rank.view import PLACES, View, exclusive_shares, in_steps
+from recommender.diagnosis.thresholds import Thresholds
 
 _GRADIENT = ("allreduce", "reducescatter")
 _SCATTER = ("reducescatter",)

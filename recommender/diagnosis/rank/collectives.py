@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 
 from ingest.profiles.facts.place import FactPlace
-from ingest.profiles.facts.run import Collective
+from ingest.profiles.facts.run import Collective, Rank
 from ingest.profiles.traces.gpu_collectives import bound_waiting
 from recommender.diagnosis.rank.view import PLACES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ingest.profiles.facts.run import Rank
-
 
 LOCAL = "LOCAL"
 _BETWEEN_TWO = re.compile(r"(?i)send|recv|receive|p2p")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
+from ingest.profiles.facts.kernels import Floats, Integers, Kernels, Mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,21 +7,15 @@ not then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.kernels import TextColumn, stem
+from ingest.profiles.facts.kernels import Floats, Integers, Kernels, TextColumn, stem
+from ingest.profiles.facts.run import Profile
 from recommender.diagnosis.rank.compared import Compared, group_means
-from recommender.diagnosis.rank.view import KernelView, exclusive_shares
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ingest.profiles.facts.kernels import Floats, Integers, Kernels
-    from ingest.profiles.facts.run import Profile
-    from recommender.diagnosis.rank.view import View
+from recommender.diagnosis.rank.view import KernelView, View, exclusive_shares
 
 _TEXTS = ("core", "input_shapes", "input_types")
 

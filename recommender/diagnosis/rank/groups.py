@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from ingest.profiles.facts.details import ProcessGroup
+from ingest.profiles.facts.run import Rank
 from recommender.diagnosis.rank.collectives import collectives_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from ingest.profiles.facts.details import ProcessGroup
-    from ingest.profiles.facts.run import Rank
 
 
 def rank_name(rank: Rank, path: str) -> str:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from ingest.profiles.facts.host_spans import HOST_OPERATOR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ingest.profiles.facts.run import Call
+from ingest.profiles.facts.run import Call
 
 ALLOCATION = (
     *("aclMallocMemInner", "aclrtFreePhysical", "aclrtFree", "aclrtMalloc", "aclrtMallocPhysical"),

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ingest.profiles.facts.kernels import Floats, Kernels, Mask, TextColumn
+from ingest.profiles.facts.kernels import Floats, Kernels, Mask, TextColumn
 
 REARRANGING = ("transdata", "transpose", "npu_format_cast", "confusiontranspose", "im2col", "layouttransform")
 CASTS, PADDING = ("cast", "dequantizeweights"), "pad"

@@ -13,18 +13,14 @@ Source:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 
 from ingest.profiles.checks import GPU_LAYOUTS
+from ingest.profiles.facts.kernels import Kernels
+from ingest.profiles.facts.run import Profile, Rank
 from recommender.diagnosis.rank.kinds import PRODUCTS, of_kind
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.profiles.facts.kernels import Kernels
-    from ingest.profiles.facts.run import Profile, Rank
 
 _COMPILED = ("Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "TorchDynamo Cache")
 _MADE = re.compile(r"triton_(?:poi|red|per|tem|mm|for)_|triton__\d")

@@ -6,19 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.profiles.facts.kernels import UNKNOWN_NS
+from ingest.profiles.facts.kernels import UNKNOWN_NS, Floats, Kernels, Mask
 from ingest.profiles.facts.place import FactPlace
+from ingest.profiles.facts.run import Rank
+from recommender.diagnosis.rank.compared import Compared
 from recommender.diagnosis.rank.kinds import chains
 from recommender.diagnosis.rank.program_signs import infers
-
-if TYPE_CHECKING:
-    from ingest.profiles.facts.kernels import Floats, Kernels, Mask
-    from ingest.profiles.facts.run import Rank
-    from recommender.diagnosis.rank.compared import Compared
 
 DeviceFacts = Mapping[str, float | str]
 NOT_KNOWN: DeviceFacts = MappingProxyType({})

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 
 from kg.nouns.codec import JsonNoun, in_json
 from kg.nouns.values import load_json
 from recommender.green.history import SLOT_S
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from recommender.green.series import IntensitySeries
+from recommender.green.series import IntensitySeries
 
 PRIOR_JOBS = 20
 """Jobs after which a grid's own outcomes count as much as the shipped record: a choice."""

@@ -13,24 +13,20 @@ import select
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError, TuningError, WorkspaceError
 from recommender.green.history import SLOT_S
 from recommender.green.outlook import outlook
+from recommender.green.plan import GreenJob, GreenPlan
 from recommender.green.planner import make_plan
+from recommender.green.shelf import GreenShelf
 from recommender.green.waiting.command import WaitedCommand
 from recommender.green.waiting.outcome import record_of
 from recommender.green.waiting.state import HeldLock, WaitState
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from recommender.green.plan import GreenJob, GreenPlan
-    from recommender.green.shelf import GreenShelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kg.nouns.layout import DEGREES, ParallelLayout
 from recommender.report.charts import BAR_WIDTH, interval
 from recommender.report.markup import Markup, joined, name, plain, table, tag
 from recommender.report.scales import Scale, between, number, percent, quantity, times
 from recommender.report.sections.common import facts, linked, notes, source_link, tier
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 TITLE = "The answer"
 

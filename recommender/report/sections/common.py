@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from recommender.report.markup import Markup, joined, name, shorten, tag
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 _SHORT = 48
 _ADDRESS = re.compile(r"<?(https?://[^\s<>\"']+)>?")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from recommender.report.charts import bar, key, stacked
 from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import number, percent, quantity, times
 from recommender.report.sections.common import notes, source_link
 from recommender.report.sections.heat_map import draw_heat
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.report.words import Words
-
+from recommender.report.words import Words
 
 PARTS = (
     ("computing_us", "computing", "s1"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from recommender.report.charts import (
     BOTTOM,
@@ -18,16 +19,11 @@ from recommender.report.charts import (
     line,
     stacked,
 )
-from recommender.report.markup import joined, name, table, tag
+from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import Scale, between, number, quantity
 from recommender.report.sections.common import notes
 from recommender.report.sections.pareto import draw_front
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.report.markup import Markup
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 TITLE = "Estimate by the cost model"
 _MOST = 40

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from recommender.report.charts import (
     BOTTOM,
@@ -22,11 +23,7 @@ from recommender.report.charts import (
 from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import Scale, number, percent, times
 from recommender.report.sections.common import facts, notes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 TITLE = "A/B test"
 _SIGNS = {"better": "↑", "worse": "↓", "equivalent": "=", "undecided": "?"}

@@ -6,8 +6,9 @@ docs/report.md has the form of the content.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.errors import InputError
 from recommender.report.charts import (
@@ -27,11 +28,7 @@ from recommender.report.charts import (
 from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import Scale, hours, number, percent, quantity
 from recommender.report.sections.common import facts, notes, source_link, tier
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 TITLE = "Carbon"
 _HEIGHT = 340

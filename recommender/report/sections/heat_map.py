@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from recommender.report.markup import Markup, joined, name, shorten, table, tag
 from recommender.report.scales import number, percent, quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 _SHADES = 9
 _WIDE = 12

@@ -6,9 +6,11 @@ turned so that less is better, from 0 at the best of the front to 1 at its worst
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recommender.report.charts import (
     BOTTOM,
@@ -26,13 +28,7 @@ from recommender.report.charts import (
 )
 from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import Scale, is_scaled, number, quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Weights of the first objective in the table that needs no script."""

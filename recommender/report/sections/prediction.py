@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from recommender.report.charts import BAR_WIDTH, interval
 from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import Scale, number, quantity, times
 from recommender.report.sections.common import facts, notes, tier
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 TITLE = "Prediction"
 _COSTS = (("memory", "memory"), ("energy_per_unit", "energy"))

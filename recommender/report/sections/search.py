@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from recommender.report.charts import (
     BOTTOM,
@@ -24,11 +25,7 @@ from recommender.report.markup import Markup, joined, name, table, tag
 from recommender.report.scales import Scale, is_scaled, number, percent, quantity, times
 from recommender.report.sections.common import facts, notes
 from recommender.report.sections.pareto import draw_front
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.report.words import Words
+from recommender.report.words import Words
 
 TITLE = "Search"
 _FEW = 60

@@ -16,20 +16,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.search.belief.kernel import KernelPrior
+from recommender.search.belief.source_covariance import Doubt
 from recommender.search.belief.surrogate import PoolProcess
 from recommender.search.belief.transfer import unwarp, warp
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recommender.search.belief.source_covariance import Doubt
-
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 

@@ -7,16 +7,12 @@ prior of the process that believes them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.search.belief.source_model import SourceModel
+from recommender.search.belief.source_model import SourceModel
 
 _LEAST_SHARE = 0.05
 """Sources that count for less add no doubt; a choice: the square of it is lost beside any other."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recommender.search.belief.kernel import matern
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recommender.space.constraint import Coordinates
+from recommender.space.constraint import Coordinates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,20 +15,14 @@ Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, c
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recommender.search.belief.kernel import Hyperparameters, KernelPrior, matern
+from recommender.search.belief.kernel import Hyperparameters, KernelPrior, Real, matern
 from recommender.search.belief.minimisation import minimise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from recommender.search.belief.kernel import Real
-    from recommender.search.belief.source_covariance import Doubt
+from recommender.search.belief.source_covariance import Doubt
 
 _SINGLE = 1e-6
 """Share of the variance that the basis adds which is lost to rounding in single precision: where a process

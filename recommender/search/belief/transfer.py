@@ -10,27 +10,20 @@ has not becomes noise. The target learns how much each prediction counts
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
+from kg.nouns.values import Settings, Value
 from recommender.search.belief.kernel import KernelPrior
 from recommender.search.belief.source_model import SourceModel
 from recommender.search.belief.surrogate import PoolProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Settings, Value
-    from recommender.search.evaluations import SourceTable
-    from recommender.space.constraint import Coordinates
-    from recommender.space.parameters import Parameter
-    from recommender.space.space import SearchSpace
-
+from recommender.search.evaluations import SourceTable
+from recommender.space.constraint import Coordinates
+from recommender.space.parameters import Parameter
+from recommender.space.space import SearchSpace
 
 SOFT = 0.5
 """``S``, log cost: a factor of 1.6 above the best counts for 0.35 instead of 0.5. Of 0.5, 1 and 2 it needed

@@ -7,18 +7,13 @@ Of a larger space the pool starts as a sample and takes in neighbours of what wa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InfeasibleError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Settings
-    from recommender.space.constraint import Coordinates
-    from recommender.space.space import SearchSpace
+from kg.nouns.values import Settings
+from recommender.space.constraint import Coordinates
+from recommender.space.space import SearchSpace
 
 MOST_ENUMERATED = 30_000
 """Configurations up to which the whole space is the pool; a choice that keeps a suggestion at 10 ms."""

@@ -15,28 +15,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.nouns.entities import Status
+from kg.nouns.values import Settings
 from recommender.search.belief.mixture import log_expected_improvement
 from recommender.search.engine.proposal import target_gain
 from recommender.search.evaluations import Evaluation
-from recommender.space.parts import cut
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Settings
-    from recommender.space.constraint import Coordinates
-    from recommender.space.parts import SearchPart
-    from recommender.space.space import SearchSpace
+from recommender.space.constraint import Coordinates
+from recommender.space.parts import SearchPart, cut
+from recommender.space.space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recommender.search.belief.mixture import normal_cdf
+from recommender.search.belief.mixture import Mixture, State, normal_cdf
+from recommender.search.engine.feasibility import FeasibilityModel
 from recommender.search.engine.pareto import augmented_chebyshev
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recommender.search.belief.mixture import Mixture, State
-    from recommender.search.engine.feasibility import FeasibilityModel
-    from recommender.search.engine.tally import Tally
+from recommender.search.engine.tally import Tally
 
 _WORTHWHILE, _PATIENT = 0.05, 10.0
 """Log gain that an evaluation looks for at first, and evaluations after which half of it will do; choices."""

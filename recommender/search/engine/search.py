@@ -6,13 +6,15 @@ being evaluated; so telling a new search all that an old one was told continues 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InputError
-from kg.nouns.entities import Better, Objective
+from kg.nouns.entities import Better, Limit, Objective
+from kg.nouns.values import Settings
 from recommender.search.belief.mixture import Mixture
 from recommender.search.belief.source_covariance import Doubt
 from recommender.search.engine.candidates import PROMOTED, SCREENED, Candidates
@@ -22,19 +24,10 @@ from recommender.search.engine.pareto import non_dominated
 from recommender.search.engine.proposal import Beliefs, StopRule, propose
 from recommender.search.engine.sources import Sources
 from recommender.search.engine.tally import Tally
-from recommender.search.evaluations import Suggestion, cost_of, value_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Limit
-    from kg.nouns.values import Settings
-    from recommender.search.evaluations import Evaluation, Origin, SourceTable
-    from recommender.space.constraint import Coordinates
-    from recommender.space.parts import SearchPart
-    from recommender.space.space import SearchSpace
+from recommender.search.evaluations import Evaluation, Origin, SourceTable, Suggestion, cost_of, value_of
+from recommender.space.constraint import Coordinates
+from recommender.space.parts import SearchPart
+from recommender.space.space import SearchSpace
 
 DESIGN = 4
 """Configurations before a model speaks where there is no source: the first at random, each other as far as

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recommender.search.belief.transfer import MOST_SOURCES, learn
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.search.engine.feasibility import FeasibilityModel
-    from recommender.search.evaluations import SourceTable
-    from recommender.space.space import SearchSpace
+from recommender.search.engine.feasibility import FeasibilityModel
+from recommender.search.evaluations import SourceTable
+from recommender.space.space import SearchSpace
 
 _FOREIGN_FAILURE = 0.25
 """Weight of a failure on a similar problem beside one here; a choice: failures differ by device."""

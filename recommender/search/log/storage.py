@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from kg.errors import InputError, MissingDependencyError, WorkspaceError
+from kg.nouns.values import Settings
 from recommender.search.log.databases import hide_password, is_url
 from recommender.search.log.storage_journal import StorageJournal, patiently
 from recommender.space.parameters import ParameterKind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from kg.nouns.values import Settings
-    from recommender.space.space import SearchSpace
+from recommender.space.space import SearchSpace
 
 T = TypeVar("T")
 

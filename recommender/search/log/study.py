@@ -9,13 +9,16 @@ reads back through ``ingest.formats.trackers.optuna_study`` as the cases that we
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from ingest.formats.trackers.optuna_study import RECORD_ATTRIBUTE
 from kg.errors import InputError
-from kg.nouns.entities import Better, Status
+from kg.nouns.entities import Better, Objective, Status
+from recommender.measuring.outcome import RunOutcome
+from recommender.search.evaluations import Evaluation, SourceTable, Suggestion
 from recommender.search.log.databases import hide_password, is_server, is_url
 from recommender.search.log.metadata import SearchMetadata, sources_from_json, sources_to_json
 from recommender.search.log.storage import (
@@ -27,16 +30,15 @@ from recommender.search.log.storage import (
     study_names,
 )
 from recommender.search.log.storage_journal import PATIENCE_S
-from recommender.search.log.trial_record import BEAT, OWN, attributes_of, outcomes, trial_from_optuna
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from kg.nouns.entities import Objective
-    from recommender.measuring.outcome import RunOutcome
-    from recommender.search.evaluations import Evaluation, SourceTable, Suggestion
-    from recommender.search.log.trial_record import LoggedTrial
-    from recommender.space.space import SearchSpace
+from recommender.search.log.trial_record import (
+    BEAT,
+    OWN,
+    LoggedTrial,
+    attributes_of,
+    outcomes,
+    trial_from_optuna,
+)
+from recommender.space.space import SearchSpace
 
 SOURCES = "search_sources"
 SCHEMA = 1

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
-from kg.nouns.entities import Status
+from kg.nouns.entities import Objective, Status
 from kg.nouns.values import Settings
-from recommender.search.evaluations import Evaluation
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from kg.nouns.entities import Objective
-    from recommender.measuring.outcome import RunOutcome
-    from recommender.search.evaluations import Origin
+from recommender.measuring.outcome import RunOutcome
+from recommender.search.evaluations import Evaluation, Origin
 
 OWN = "search"
 """Attribute of a study and its trials that holds what a search needs to go on."""

@@ -7,23 +7,19 @@ cannot be fails with its rule. Numbers are modelled, and say so.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from threading import Event
 
 from kg.errors import InputError
 from kg.nouns.entities import Kind, Status
+from kg.nouns.values import Settings
 from recommender.cost_model.measured.correction import RunCorrection, SiteLevel
 from recommender.cost_model.measured.priced_run import PricedRun
+from recommender.cost_model.operators.kinds import Operators
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, QuestionFacts, engine_of
 from recommender.measuring.outcome import RunOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from threading import Event
-
-    from kg.nouns.values import Settings
-    from recommender.cost_model.operators.kinds import Operators
 
 _METRICS = {
     "throughput": "throughput",

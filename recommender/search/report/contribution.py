@@ -10,17 +10,13 @@ differences between algorithm configurations through ablation, Journal of Heuris
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.values import Settings, show
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from recommender.space.space import SearchSpace
+from recommender.space.space import SearchSpace
 
 _TOGETHER = 3
 """Largest number of changes tried together before all that are left are made at once; a choice."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kg.nouns.entities import Objective
+from kg.nouns.values import Settings
 from recommender.search.engine.pareto import non_dominated
 from recommender.search.evaluations import cost_of, value_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Objective
-    from kg.nouns.values import Settings
-    from recommender.search.report.history import History
+from recommender.search.report.history import History
 
 MOST_POINTS = 2_000
 """Points that are drawn one by one; a choice: some 60 kB of a page."""

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InputError
 from kg.nouns.codec import plain
-from kg.nouns.entities import Better, Status
+from kg.nouns.entities import Better, Objective, Status
+from kg.nouns.values import Settings
+from recommender.measuring.outcome import RunOutcome
 from recommender.search.engine.pareto import non_dominated
-from recommender.search.evaluations import cost_of, half_width
+from recommender.search.evaluations import Evaluation, cost_of, half_width
+from recommender.search.log.study import SearchLog
+from recommender.search.log.trial_record import LoggedTrial
 from recommender.search.report.contribution import Contribution, ablation
 from recommender.search.report.history import History
 from recommender.search.report.point_cloud import FrontRow, course_points, front_points
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Objective
-    from kg.nouns.values import Settings
-    from recommender.measuring.outcome import RunOutcome
-    from recommender.search.evaluations import Evaluation
-    from recommender.search.log.study import SearchLog
-    from recommender.search.log.trial_record import LoggedTrial
-    from recommender.search.run.task import Task
-    from recommender.space.space import SearchSpace
+from recommender.search.run.task import Task
+from recommender.space.space import SearchSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

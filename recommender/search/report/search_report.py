@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.errors import NoEvidenceError
-from recommender.search.report.symptoms import check
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from recommender.search.report.contribution import Contribution
-    from recommender.search.report.history import History
-    from recommender.search.report.result import Result
-    from recommender.search.report.symptoms import Checkup
+from recommender.search.report.contribution import Contribution
+from recommender.search.report.history import History
+from recommender.search.report.result import Result
+from recommender.search.report.symptoms import Checkup, check
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,13 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.values import Settings, Value
-    from recommender.search.evaluations import Evaluation
-    from recommender.search.report.history import History
+from kg.nouns.values import Settings, Value
+from recommender.search.evaluations import Evaluation
+from recommender.search.report.history import History
 
 NOT_CONVERGING, OUT_OF_MEMORY = "not converging", "out of memory"
 REGRESSION, TOO_LONG = "regression", "too long"

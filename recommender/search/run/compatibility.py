@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import data
 from kg.errors import InputError
 from recommender.search.log.metadata import ProgramStamp
-from recommender.search.run.task import TaskCommand
+from recommender.search.log.study import SearchLog
+from recommender.search.run.task import NumberSource, Task, TaskCommand
 from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from recommender.search.log.study import SearchLog
-    from recommender.search.run.task import NumberSource, Task
 
 _HEAD = 12
 _PARTS = ("search", "space", "measuring")

@@ -8,24 +8,19 @@ results how far to believe it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.search.engine.candidates import Candidates
 from recommender.search.evaluations import SourceTable
 from recommender.search.run.source_tables import thinned
+from recommender.search.run.task_file import TaskFile
 from recommender.space.expressions import Expression
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from recommender.search.run.task_file import TaskFile
-    from recommender.space.space import SearchSpace
+from recommender.space.space import SearchSpace
 
 SIMILARITY = 0.5
 """Trust in an estimate before anything is measured, less than in a table of the same kernel elsewhere; a

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.errors import InputError
 from kg.nouns.entities import Status, WorkloadKind
@@ -11,19 +11,14 @@ from kg.nouns.values import Settings
 from kg.terms.metrics import canonical_metric
 from kg.terms.units import unit
 from recommender.measuring.outcome import RunOutcome
-from recommender.search.evaluations import Suggestion
+from recommender.search.engine.search import Search
+from recommender.search.evaluations import Evaluation, Origin, Suggestion
+from recommender.search.log.study import SearchLog
+from recommender.search.log.trial_record import LoggedTrial
 from recommender.search.log.workers import MANUAL
 from recommender.search.run.assembly import search_of, task_of
 from recommender.search.run.objective import evaluation_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.search.engine.search import Search
-    from recommender.search.evaluations import Evaluation, Origin
-    from recommender.search.log.study import SearchLog
-    from recommender.search.log.trial_record import LoggedTrial
-    from recommender.search.run.task import Task
+from recommender.search.run.task import Task
 
 _QUANTITY = re.compile(r"\s*([-+.\deE]+)\s*(\S*)\s*")
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from kg.nouns.entities import Status
+from kg.nouns.entities import Limit, Objective, Status
+from kg.nouns.values import Settings
+from recommender.measuring.outcome import RunOutcome
 from recommender.search.evaluations import Evaluation
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.entities import Limit, Objective
-    from kg.nouns.values import Settings
-    from recommender.measuring.outcome import RunOutcome
-    from recommender.space.parts import SearchPart
+from recommender.space.parts import SearchPart
 
 
 def evaluation_of(

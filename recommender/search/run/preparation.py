@@ -6,8 +6,9 @@ become the sources of the search. The log keeps all of it, so that the search ne
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Required, TypedDict, Unpack
+from typing import Required, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,14 +19,18 @@ from kg.errors import InputError, NoEvidenceError, UnknownEntityError
 from kg.nouns.entities import Case, Measurement, Problem, Source, Status, WorkloadKind
 from kg.nouns.knowledge import Model
 from kg.nouns.values import Settings
+from kg.rows.trials import TrialStore
 from kg.terms.metrics import TIMES_OF_A_KERNEL
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import facts_of
 from kg.triples.names import Names, ResolvedModel, ResolvedName
 from kg.triples.serialisation import from_graph
 from recommender.cost_model.measured.priced_run import PricedRun
-from recommender.cost_model.question import QuestionFacts
+from recommender.cost_model.question import Question, QuestionFacts
 from recommender.measuring.environment import THIS_MACHINE, capture, this_machine
 from recommender.measuring.masking import masked_environment, masked_words
+from recommender.retrieval.neighbours import Neighbour, Retriever
 from recommender.search.evaluations import SourceTable
 from recommender.search.log.metadata import SearchMetadata
 from recommender.search.log.study import SearchLog
@@ -33,24 +38,12 @@ from recommender.search.objectives.modelled import question_of_section
 from recommender.search.run.assembly import SearchPlace, evaluator_of
 from recommender.search.run.compatibility import program_stamp
 from recommender.search.run.estimate import with_estimate
-from recommender.search.run.number_sources import fit_notes, model_request
+from recommender.search.run.number_sources import ModelRequest, fit_notes, model_request
 from recommender.search.run.source_tables import thinned
+from recommender.search.run.task import Task
+from recommender.search.run.task_file import TaskFile
 from recommender.search.run.task_reader import read_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from kg.triples.names import Names
-    from recommender.cost_model.question import Question
-    from recommender.retrieval.neighbours import Neighbour, Retriever
-    from recommender.search.run.number_sources import ModelRequest
-    from recommender.search.run.task import Task
-    from recommender.search.run.task_file import TaskFile
-    from recommender.space.space import SearchSpace
-
+from recommender.space.space import SearchSpace
 
 FOLD = 4.0
 """Distance in the learned feature space over which a source is trusted e times less before anything is

@@ -6,29 +6,23 @@ import logging
 import statistics
 import threading
 import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from kg.errors import InfeasibleError, WorkspaceError
-from kg.nouns.entities import Kind, Status
-from recommender.measuring.outcome import CancelledError, RunOutcome
+from kg.nouns.entities import Kind, Objective, Status
+from kg.nouns.values import Settings
+from recommender.measuring.outcome import CancelledError, Evaluator, RunOutcome
+from recommender.search.engine.search import Search
+from recommender.search.evaluations import Evaluation
+from recommender.search.log.study import SearchLog
+from recommender.search.log.trial_record import LoggedTrial
 from recommender.search.log.workers import BEAT_S, Watch
 from recommender.search.run.objective import evaluation_of
+from recommender.search.run.task import Task
 from recommender.search.run.trial_queue import TrialQueue
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from kg.nouns.entities import Objective
-    from kg.nouns.values import Settings
-    from recommender.measuring.outcome import Evaluator
-    from recommender.search.engine.search import Search
-    from recommender.search.evaluations import Evaluation
-    from recommender.search.log.study import SearchLog
-    from recommender.search.log.trial_record import LoggedTrial
-    from recommender.search.run.task import Task
-
 
 FUTILE = 10
 """Evaluations that all fail alike before any succeeds, after which a search ends; a choice."""

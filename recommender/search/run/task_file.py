@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import data
 from ingest.files.content import ContentError
@@ -13,12 +13,8 @@ from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
 from kg.atomic_files import read_start
 from kg.errors import CaseFormatError, Fault, InputError
 from kg.nouns.values import Settings
+from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.space.space import SearchSpace
 
 FOLDER = "spaces"
 SPACE_KEYS = ("parameters", "constraints")

@@ -7,11 +7,10 @@ without the file and without the workspace; both are read here.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ingest.questions.limits import parse_limit
 from kg.errors import InputError
-from kg.nouns.entities import Better, Objective, WorkloadKind
+from kg.nouns.entities import Better, Limit, Objective, WorkloadKind
 from kg.terms.metrics import METRICS, MODELLED_UNITS, canonical_metric
 from kg.terms.units import unit
 from recommender.measuring.readings import OutputReading
@@ -21,12 +20,9 @@ from recommender.search.run.objective import Accuracy
 from recommender.search.run.task import Stop, Task
 from recommender.search.run.task_file import SPACE_KEYS, TaskFile, check_keys, number
 from recommender.space.constraint import Constraint
+from recommender.space.parts import SearchPart
 from recommender.space.parts_file import read_parts
-
-if TYPE_CHECKING:
-    from kg.nouns.entities import Limit
-    from recommender.space.parts import SearchPart
-    from recommender.space.space import SearchSpace
+from recommender.space.space import SearchSpace
 
 KEYS = (
     *("name", *SPACE_KEYS, "default", "problem", "metrics", "objectives", "limits", "accuracy", "stop"),

@@ -10,23 +10,18 @@ import itertools
 import logging
 import statistics
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.entities import Better
+from kg.nouns.values import Settings
 from recommender.measuring.marks import kill_marked
+from recommender.search.engine.search import Search
 from recommender.search.evaluations import Suggestion
+from recommender.search.log.study import SearchLog
+from recommender.search.log.trial_record import LoggedTrial
 from recommender.search.log.workers import MANUAL, Watch, gone_here, is_gone, pid_here, worker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kg.nouns.values import Settings
-    from recommender.search.engine.search import Search
-    from recommender.search.log.study import SearchLog
-    from recommender.search.log.trial_record import LoggedTrial
-    from recommender.search.run.task import Task
-
+from recommender.search.run.task import Task
 
 REPEATS = 4
 """Repeated measurements of each finalist, in turns so that drift favours none; a choice."""

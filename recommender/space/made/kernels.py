@@ -7,14 +7,15 @@ Rules leave out what cannot run; one whose fact is unknown is skipped, and that 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from kg.errors import InputError
-from recommender.cost_model.facts.device import ELEMENT_BYTES, precision
+from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
 from recommender.space.made import ascendc, triton
-from recommender.space.made.generated import SpaceDraft, rule
+from recommender.space.made.generated import GeneratedSpace, SpaceDraft, rule
 from recommender.space.made.needs import (
     CUDA_GUIDE,
     MOST_THREADS,
@@ -23,13 +24,6 @@ from recommender.space.made.needs import (
     is_nvidia,
 )
 from recommender.space.made.shapes import sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from recommender.cost_model.facts.device import Device
-    from recommender.space.made.generated import GeneratedSpace
-
 
 KERNEL = "https://github.com/CNugteren/CLBlast/blob/master/src/tuning/kernels/xgemm.hpp"
 STEP = 32

@@ -7,16 +7,21 @@ space costs milliseconds and a sampled one is checked as it is drawn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InputError, MissingFactError
+from kg.nouns.entities import Limit
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import (
     CHOICES,
     GROUPS,
     PHASES,
+    Columns,
     LayoutError,
     check,
     name_of,
@@ -29,19 +34,8 @@ from recommender.cost_model.workloads.memory_fit import (
     not_modelled,
     parts_of,
 )
-from recommender.space.constraint import Constraint
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Limit
-    from recommender.cost_model.facts.device import Device
-    from recommender.cost_model.question import Question
-    from recommender.cost_model.settings.plans import Columns
-    from recommender.space.constraint import Coordinates
-    from recommender.space.parameters import Parameter
+from recommender.space.constraint import Constraint, Coordinates
+from recommender.space.parameters import Parameter
 
 SOURCE = "modelled memory"
 MARGIN = TOLERANCE - 1

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from recommender.space.made.generated import rule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.cost_model.facts.device import Device
-    from recommender.space.made.generated import SpaceDraft
+from recommender.cost_model.facts.device import Device
+from recommender.space.made.generated import SpaceDraft, rule
 
 MOST_THREADS = 1024
 """Threads of a block (CUDA C++ Programming Guide, technical specifications; the same in HIP)."""

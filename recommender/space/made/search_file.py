@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
 
-from kg.nouns.situation import assumption_line
+from kg.nouns.situation import StatedFact, assumption_line
 from kg.nouns.values import Settings
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import PHASES
+from recommender.space.made.generated import GeneratedSpace
 from recommender.space.space_file import read_space
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kg.nouns.situation import StatedFact
-    from recommender.cost_model.question import Question
-    from recommender.space.made.generated import GeneratedSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

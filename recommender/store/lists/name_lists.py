@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from kg.nouns.framework import Framework
-from kg.nouns.knowledge import Bottleneck, HardwareProfile, Level, Model, Strategy
+from kg.nouns.knowledge import Bottleneck, Concept, HardwareProfile, Level, Model, Strategy
 from kg.triples.names import normalise
 from kg.triples.serialisation import all_of
+from recommender.store.snapshot import WorkspaceSnapshot
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from kg.nouns.knowledge import Concept
-    from recommender.store.snapshot import WorkspaceSnapshot
-
-    Row = tuple[str, ...]
+Row = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

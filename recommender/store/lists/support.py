@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ingest.questions.launches.program import program_signs
 from kg.nouns.framework import Framework
 from kg.nouns.recipe import Role
+from kg.rows.trials import TrialStore
 from kg.terms.phases import PHASES
 from kg.terms.setting_registry import registry, softwares
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.names import normalise
 from kg.triples.nodes import facts_of
 from kg.triples.serialisation import all_of
@@ -19,13 +23,6 @@ from kg.triples.vocabulary import TG
 from recommender.applicability.programs import program_names, unmodelled
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.ranking.starts.flags.layout_flags import SPLITTING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
 
 _PRICED = ("memory_bytes", "memory_bandwidth_bytes_per_s")
 """Facts of a device without which no layout is priced."""

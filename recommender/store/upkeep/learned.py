@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from kg.errors import MissingDependencyError, WorkspaceError
 from kg.nouns.entities import Problem
+from kg.rows.trials import TrialStore
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import from_graph
 from recommender.calibration.response import LEARNED_FROM, ResponseModels, fit, sample_order
 from recommender.files import WorkspaceFiles, write_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
 
 logger = logging.getLogger(__name__)
 

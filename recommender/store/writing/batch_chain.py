@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, WorkspaceError
+from kg.nouns.provenance import Batch
 from kg.rows import batches
 from kg.rows.batches import GraphChange, change_of
+from kg.rows.trials import TrialStore
+from kg.rows.trials_file import TrialsFile
 from kg.triples.finders import completion_marks, users_of
+from kg.triples.graph import GraphStore, Triple
 from kg.triples.iris import batch_iri
 from kg.triples.knowledge_content import read_lines
 from kg.triples.nodes import contains
 from kg.triples.serialisation import describe
 from kg.triples.snapshots import publish
 from kg.triples.tables.descriptions import TextDescriptions, plain
+from recommender.files import WorkspaceFiles
 from recommender.store.graph_cache import catch_up, graph_mismatch
 from recommender.store.upkeep.learned import sweep_learned
 from recommender.store.versions import sweep_versions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kg.nouns.provenance import Batch
-    from kg.rows.trials import TrialStore
-    from kg.rows.trials_file import TrialsFile
-    from kg.triples.graph import GraphStore, Triple
-    from recommender.files import WorkspaceFiles
 
 PUBLISH_EVERY_S = 5.0
 """Oldest age of a published snapshot while a writer works (docs/workspaces.md)."""

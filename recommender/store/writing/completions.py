@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from kg.atomic_files import write_text
 from kg.nouns.knowledge import Level
+from kg.rows.trials import TrialStore
 from kg.terms.metrics import METRICS
 from kg.terms.phases import PHASES
 from kg.triples import nodes
+from kg.triples.graph import GraphStore
 from kg.triples.iris import name_of
 from kg.triples.vocabulary import RDF_TYPE, TG, Shared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from recommender.files import WorkspaceFiles
+from recommender.files import WorkspaceFiles
 
 logger = logging.getLogger(__name__)
 

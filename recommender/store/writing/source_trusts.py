@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from kg.nouns.entities import Trust
+from kg.nouns.entities import Case, Trust
 from kg.rows.cases import trusts_after
+from kg.rows.ledger import Ledger
+from kg.rows.trials import TrialStore
+from kg.triples.graph import GraphStore, Triple
 from kg.triples.iris import literal, source_iri
+from kg.triples.tables.descriptions import Descriptions
 from kg.triples.vocabulary import TG
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.entities import Case
-    from kg.rows.ledger import Ledger
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore, Triple
-    from kg.triples.tables.descriptions import Descriptions
 
 
 class SourceTrusts:

@@ -14,25 +14,21 @@ import shlex
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import Event
+from typing import Any, TypeVar
 
 from kg.errors import InputError, TuningError
 from recommender.measuring.environment import capture
 from recommender.measuring.outcome import CancelledError
 from recommender.tune.engine_process import telling_line
-from recommender.tune.tune_result import TuneResult, TuneStart
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from threading import Event
-
-    from recommender.tune.launch_script import LaunchScript
-    from recommender.tune.tune_journal import TuneJournal
-    from recommender.tune.tune_result import TuneEvaluator, TuneObjective
+from recommender.tune.launch_script import LaunchScript
+from recommender.tune.tune_journal import TuneJournal
+from recommender.tune.tune_result import TuneEvaluator, TuneObjective, TuneResult, TuneStart
 
 T = TypeVar("T")
 

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from threading import Event
 
+from ingest.questions.patches.script_edits import ScriptEdits
 from recommender.measuring.outcome import CancelledError
 from recommender.tune.candidates import digest_of
-from recommender.tune.starts.budget import Until
-from recommender.tune.starts.machines import MachineGoneError
+from recommender.tune.starts.budget import Budget, Until
+from recommender.tune.starts.machines import MachineGoneError, TuneMachine
+from recommender.tune.tune_journal import TuneJournal
 from recommender.tune.tune_result import TuneResult, TuneStart
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from threading import Event
-
-    from ingest.questions.patches.script_edits import ScriptEdits
-    from recommender.tune.starts.budget import Budget
-    from recommender.tune.starts.machines import TuneMachine
-    from recommender.tune.tune_journal import TuneJournal
 
 
 @dataclass(slots=True, kw_only=True)
