@@ -5,7 +5,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ingest.questions.launches.own_script import LOADER, OWN, own_settings, trains_itself
+from ingest.questions.launches.own_script import (
+    ANSWERING,
+    LOADER,
+    OWN,
+    answer_settings,
+    answering,
+    own_settings,
+    trains_itself,
+)
 from ingest.questions.launches.program import (
     ProgramSigns,
     StartedProgram,
@@ -68,7 +76,7 @@ class EngineCall:
     def command(self) -> ShellCommand:
         """The command that would start it."""
         signs = self.signs
-        if signs.id == OWN:
+        if signs.id in {OWN, ANSWERING}:
             pairs = (f"{name}={value}" for name, value in {**self.beside, **self.values}.items())
             words: tuple[str, ...] = ("python", "-m", signs.starts, *pairs)
             return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
@@ -140,6 +148,10 @@ def read_calls(text: str) -> Iterator[EngineCall]:
     trained = _trained(nodes, constants)
     is_own = trains_itself(nodes) and "model_name_or_path" not in trained  # else a library's words say more
     found = others or (found[:1] if is_own else [])  # one loop has several loaders
+    if not (found or trains_itself(nodes)) and (answers := answering(nodes, imported)) is not None:
+        said = {**trained, **answer_settings(nodes, imported)}
+        signs = program_signs()[ANSWERING]
+        yield EngineCall(node=answers, signs=signs, arguments={}, values=said, environment=environment)
     beside = trained if any(signs.reader == "trainer" for _, signs in found) else {}
     for node, signs in sorted(found, key=lambda one: (one[0].lineno, one[0].col_offset)):
         call = _call(signs, node, constants, environment)

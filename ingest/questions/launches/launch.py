@@ -25,6 +25,7 @@ from ingest.questions.launches.manifests import (
     unit_commands,
 )
 from ingest.questions.launches.options import LaunchOptions, parse_options
+from ingest.questions.launches.own_script import ANSWERING, read_answering
 from ingest.questions.launches.program import (
     StartedProgram,
     UnknownStart,
@@ -354,7 +355,9 @@ def _facts(
     )
     given.values |= started.told(variables) or {}
     read = add_files(started, given, beside)
-    if signs.reader == "server":
+    if signs.id == ANSWERING:
+        facts = read_answering(given)
+    elif signs.reader == "server":
         facts = serving.read_server(started, given, environment)
     elif signs.reader == "mindformers":
         facts = mindformers.read_launch(started, given, environment)

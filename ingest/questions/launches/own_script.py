@@ -8,11 +8,19 @@ Sources:
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from ingest.questions.launches.launch_facts import LaunchFacts
+from ingest.questions.launches.options import LaunchOptions
+
 OWN = "torch"
 """The program that a script of the user's own is one of."""
+_MODEL = "model_name_or_path"
+ANSWERING = "transformers-generate"
+"""The program that a script is which lets Transformers answer."""
+_ASKED = {"model": (_MODEL,), "precision": ("dtype", "torch_dtype")}
+_ANSWERS = ("dtype", "torch_dtype", "device_map", "max_new_tokens")
+"""Arguments of what loads a model, or lets it answer, that decide what runs."""
 LOADER = frozenset({"batch_size", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor"})
 """Arguments of a loader that decide its speed."""
-_MODEL = "model_name_or_path"
 _BUILT = "torchvision.models"
 _AS_WRITTEN = frozenset({"non_blocking", "fused", "gradient_as_bucket_view", "static_graph", "bucket_cap_mb"})
 """Arguments that are settings wherever they stand."""
@@ -35,6 +43,43 @@ _HALF = frozenset({"autocast", "half", "bfloat16", "float16", "fp16", "bf16", "G
 def trains_itself(nodes: Iterable[ast.AST]) -> bool:
     """True if a program computes gradients in a loop of its own."""
     return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in nodes)
+
+
+def answering(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str]]) -> ast.Call | None:
+    """The call by which Transformers answers; None where no model of its own does."""
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    loads = any(module == "transformers" and "Model" in name for module, name in imported.values())
+    for node in calls:
+        made = imported.get(_text(node.func), ("", ""))
+        generates = isinstance(node.func, ast.Attribute) and node.func.attr == "generate"
+        if made == ("transformers", "pipeline") or (loads and generates):
+            return node
+    return None
+
+
+def answer_settings(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str]]) -> dict[str, object]:
+    """What a script says of how Transformers answers: the model of its pipeline, its format, its devices."""
+    found: dict[str, object] = {"generate": True}
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        for item in node.keywords:
+            word = item.value.attr if isinstance(item.value, ast.Attribute) else None
+            value = item.value.value if isinstance(item.value, ast.Constant) else word
+            is_model = item.arg == "model" and imported.get(_text(node.func)) == ("transformers", "pipeline")
+            if value is not None and (is_model or item.arg in _ANSWERS):
+                found[_MODEL if is_model else str(item.arg)] = value
+    return found
+
+
+def read_answering(options: LaunchOptions) -> LaunchFacts:
+    """The question of a script that lets Transformers answer: its model to be served, by any server."""
+    said = {name: options.text(*names) for name, names in _ASKED.items()}
+    question: dict[str, object] = {"phase": "serving", "current": {}}
+    question |= {name: text for name, text in said.items() if text not in {None, "auto"}}
+    if (tokens := options.positive("max_new_tokens")) is not None:
+        question["shape"] = {"output_len": tokens}
+    return LaunchFacts(question=question)
 
 
 def own_settings(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str]]) -> dict[str, object]:

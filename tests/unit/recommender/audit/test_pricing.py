@@ -222,3 +222,16 @@ def test_samples_that_are_filled_up_are_packed(shipped: Workspace) -> None:
     assert "padded-samples" not in checked(shipped, task, "a100-sxm4-80gb")
     found = checked(shipped, f"{task}pad_to_sequence_len: true\n", "a100-sxm4-80gb")
     assert found["padded-samples"].remedy == "sample_packing=true"
+
+
+def test_engines_of_old_and_scripts_without_one_cost_what_was_measured(shipped: Workspace) -> None:
+    old = "export VLLM_USE_V1=0 VLLM_ATTENTION_BACKEND=XFORMERS\nvllm serve Qwen/Qwen2.5-7B-Instruct\n"
+    release = {"software": {"vllm": "0.8.5"}}
+    assert checked(shipped, old, "h100-sxm", **release).keys() == {
+        "vllm-engine-of-old",
+        "vllm-backend-of-old",
+    }
+    assert not checked(shipped, old, "h100-sxm", software={"vllm": "0.10.2"}).keys() - {"vllm-engine-of-old"}
+    alone = "from transformers import pipeline\nask = pipeline(model='Qwen/Qwen2.5-7B', device_map='auto')\n"
+    assert checked(shipped, alone, "h100-sxm").keys() == {"generate-alone"}
+    assert checked(shipped, alone, "h100-sxm", count=2).keys() == {"generate-alone", "layers-in-turn"}

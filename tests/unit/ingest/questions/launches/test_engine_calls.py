@@ -1,7 +1,12 @@
 """Engines in Python and arguments in logs."""
 
+import pytest
+
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.running import running_settings
+from ingest.questions.patches.script_edits import ScriptEdits, edited
+from kg.errors import InputError
 
 CODE = """
 import os, vllm
@@ -37,6 +42,29 @@ model = AutoModelForCausalLM.from_pretrained(
 args = SFTConfig("out", per_device_train_batch_size=4, max_length=2048, bf16=True, gradient_checkpointing=False)
 SFTTrainer(model, args=args, peft_config=LoraConfig(r=64)).train()
 """
+
+
+ANSWERS = """import torch
+from transformers import AutoModelForCausalLM
+model = AutoModelForCausalLM.from_pretrained("a/B", torch_dtype=torch.float16, device_map="auto")
+print(model.generate(**ids, max_new_tokens=512))
+"""
+PIPELINE = """from transformers import pipeline
+ask = pipeline("text-generation", model="a/B")
+"""
+
+
+def test_what_transformers_answers_itself_is_asked_of_a_server() -> None:
+    asked = {"phase": "serving", "model": "a/B", "current": {}}
+    assert read_launch(PIPELINE, "c").question == asked
+    told = {"precision": "float16", "shape": {"output_len": 512}}
+    assert read_launch(ANSWERS, "c").question == {**asked, **told}
+    running = {item.key: item.line for item in running_settings(ANSWERS)}
+    assert (running["device_map"], running["generate"]) == (3, 4)
+    with pytest.raises(InputError, match="takes no settings of a server"):
+        edited(ANSWERS, ScriptEdits(flags={"--max-num-seqs": ("8",)}))
+    trains = ANSWERS + "loss.backward()\n"
+    assert not [*engine_calls(trains)]
 
 
 def test_a_trainer_is_told_its_model_by_what_loads_it() -> None:
