@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.errors import InputError
+from kg.nouns.values import Value
 from kg.terms.meanings import table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
 
 NAMES = frozenset({"method", "training_method", "finetuning_type", "finetuning", "peft", "rlhf_type"})
 """Traits that name a method."""

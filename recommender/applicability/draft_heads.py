@@ -8,16 +8,13 @@ may be in a form that this one does not load, so it counts only where the progra
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import data
 from kg.terms.model_name import Part, read_name
 from kg.terms.setting_registry import registry, softwares
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kg.nouns.framework import Framework
+from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
-from kg.terms.conditions import HOLDS, Condition, Judgement, Truth
+from kg.terms.conditions import HOLDS, Condition, FactValue, Judgement, Truth
 from kg.terms.facts import OBSERVATIONS
 from kg.terms.meanings import degree_of
 from kg.terms.parts import part_of
 from kg.terms.resolved_defaults import is_default
+from kg.terms.setting_registry import ReleaseSettings
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from kg.nouns.framework import Framework
-    from kg.nouns.knowledge import Assignment, Strategy
-    from kg.terms.conditions import FactValue
-    from kg.terms.setting_registry import ReleaseSettings
-
-    Facts = Mapping[str, FactValue]
+Facts = Mapping[str, FactValue]
 
 
 PHASES_OF = {

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-from kg.nouns.values import parse_json
+from kg.nouns.values import Value, parse_json
+from kg.terms.conditions import Facts, FactValue
 from kg.terms.dialects import statement
 from kg.terms.precisions import canonical_precision
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.values import Value
-    from kg.terms.conditions import Facts, FactValue
 
 _DEGREES = ("tp", "pp", "dp", "ep", "cp", "nodes")
 _SERVING = frozenset({"serving", "prefill", "decode"})

@@ -6,24 +6,19 @@ A fact that the question, its model and its hardware do not state is left out: u
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from kg.nouns.entities import WorkloadKind
+from kg.nouns.entities import Problem, WorkloadKind
+from kg.nouns.knowledge import Model
+from kg.nouns.values import Value
 from kg.terms.circumstances import sizes_of_shape
+from kg.terms.conditions import FactValue
 from kg.terms.dialects import degrees_of
 from kg.terms.facts import FACTS, FactType
+from kg.triples.hardware_tree import HardwareTree
 from recommender.applicability.draft_heads import drafted_by
 from recommender.applicability.implied_facts import implied_facts
 from recommender.applicability.scope import GENERATORS, kinds_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.knowledge import Model
-    from kg.nouns.values import Value
-    from kg.terms.conditions import FactValue
-    from kg.triples.hardware_tree import HardwareTree
 
 _MODEL_NUMBERS = {
     "parameters": "parameters",

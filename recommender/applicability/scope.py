@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Problem, Source
+from kg.nouns.knowledge import Model, Relation, Strategy
 from kg.terms.meanings import table
 from kg.terms.phases import scopes_of
 from kg.terms.purposes import any_of, plain_key
 from kg.triples.finders import mitigated, strategy_kinds, strategy_scopes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from kg.nouns.entities import Problem, Source
-    from kg.nouns.knowledge import Model, Relation, Strategy
-    from kg.triples.graph import GraphStore
+from kg.triples.graph import GraphStore
 
 _ON = frozenset({"true", "1", "on", "yes"})
 

@@ -7,20 +7,16 @@ otherwise.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterator, Mapping
 
 from kg.nouns.situation import FactOrigin, StatedFact
+from kg.nouns.values import Value
 from kg.terms.dialects import spell
 from kg.terms.tasks import LENGTHS as TASK_LENGTHS
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.drafts import usual_share
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.inference import feeds_forward
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
-
-    from kg.nouns.values import Value
-    from recommender.cost_model.question import Question
 
 USUAL_LENGTH = 4096
 """Tokens of a training sequence where none are stated: what most recipes of data/recipes train with."""

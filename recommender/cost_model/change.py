@@ -7,21 +7,16 @@ gain is :data:`GAIN_SPREAD`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.nouns.gain import Gain
 from kg.nouns.layout import DEGREES
-from recommender.cost_model.priced_step import price
+from kg.nouns.values import Value
+from recommender.cost_model.priced_step import PricedStep, price
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.dialects import OFF, captured_rows
 from recommender.cost_model.settings.engine_defaults import engine_defaults, replicated_by
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
 
 GAIN_SPREAD = (0.163, 0.427)
 """Standard deviation of a published log gain around the modelled one: of a change that does nothing, and its

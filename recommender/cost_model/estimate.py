@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from recommender.cost_model.anchors import StepKey
-from recommender.cost_model.facts.model import NETWORK
+from recommender.cost_model.facts.model import NETWORK, ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.layout_domain import UNEVEN, fullest
+from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.kinds import Operators, shipped
-from recommender.cost_model.question import check_phase
+from recommender.cost_model.question import Question, check_phase
 from recommender.cost_model.settings.engine_defaults import engine_defaults, releases_of
 from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
@@ -27,14 +28,6 @@ from recommender.cost_model.workloads.serving import serving_step
 from recommender.cost_model.workloads.serving_flow import MOST_REPLAYED
 from recommender.cost_model.workloads.steps import Steps, gpu_spread, scaled
 from recommender.cost_model.workloads.training import training_step
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.machine import Machine
-    from recommender.cost_model.question import Question
-
 
 LEAST_MOVE = 0.01
 """Log throughput from which an assumption moved the answer."""

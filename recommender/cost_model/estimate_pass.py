@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
-from recommender.cost_model.operators.kinds import shipped
+from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.machine import Machine
+from recommender.cost_model.operators.kinds import Operators, shipped
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
-from recommender.cost_model.settings.plans import CHOICES, GROUPS, columns
-from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
+from recommender.cost_model.settings.plans import CHOICES, GROUPS, Columns, columns
+from recommender.cost_model.workloads.forward_pass import Floats, drafting_us, forward_pass
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.launching import between_us
 from recommender.cost_model.workloads.products import OperatorCalls
 from recommender.cost_model.workloads.serving import complete_columns
 from recommender.cost_model.workloads.serving_flow import step_plan
 from recommender.cost_model.workloads.vision_tower import Pictures, tower_of, tower_us
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.machine import Machine
-    from recommender.cost_model.operators.kinds import Operators
-    from recommender.cost_model.question import Question
-    from recommender.cost_model.settings.plans import Columns
-    from recommender.cost_model.workloads.forward_pass import Floats
 
 MOSTLY = 0.5
 """Share of its time from which work or traffic at the peak bounds an operator; else its start does."""

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.meanings import OF_VLLM
+from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.inference import feeds_forward
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Question
 
 LEAST_TOKENS_OF_A_RANK = 4096
 """A sequence is split over devices only as far as this many tokens stay on each; a choice."""

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES, ParallelLayout
 from recommender.cost_model.estimate import estimate_question
+from recommender.cost_model.operators.kinds import Operators
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import canonical_name
-from recommender.cost_model.workloads.steps import PARTS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.cost_model.operators.kinds import Operators
-    from recommender.cost_model.question import Question
-    from recommender.cost_model.workloads.steps import Steps
+from recommender.cost_model.workloads.steps import PARTS, Steps
 
 _NAMED = frozenset(
     {"step_time_s", "throughput", "power_w", "energy_j", "energy_per_unit_j", "communication_hidden_s"}

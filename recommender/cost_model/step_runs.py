@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from io import StringIO
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.atomic_files import read_text
 from kg.errors import CaseFormatError, Fault, InputError, TuningError
 from recommender.cost_model.anchors import UNANCHORED, MeasuredStep, shipped_anchors
 from recommender.cost_model.estimate import class_spread, estimate_question, step_key
 from recommender.cost_model.operators.kinds import shipped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from recommender.cost_model.question import Question
-    from recommender.cost_model.workloads.steps import Steps
+from recommender.cost_model.question import Question
+from recommender.cost_model.workloads.steps import Steps
 
 MOST_BYTES = 64 << 20
 NEEDED = ("model", "hardware", "count", "metric", "unit", "value")

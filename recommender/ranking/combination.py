@@ -14,17 +14,13 @@ and no combination saves more time than its parts' savings added.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import NOT_IN_JSON, JsonNoun, in_json
 from kg.nouns.gain import Gain, rounded_factor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kg.nouns.values import Value
-    from recommender.ranking.change import Change
+from kg.nouns.values import Value
+from recommender.ranking.change import Change
 
 _ALL = 1 - 1e-9
 """Largest share of the time that can be saved: something always remains."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Limit
 from kg.terms.metrics import PERCENTILES
 from recommender.cost_model.layout_domain import LayoutDomain, with_count
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import CHOICES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.entities import Limit
-    from recommender.cost_model.question import Question
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """Images of a device that are tried where none are stated; a choice."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun, four_digits, in_json
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings
 from recommender.ranking.change import LEAST_LOG_GAIN
@@ -23,13 +25,7 @@ from recommender.ranking.paste import (
     object_words,
     pasted,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from kg.nouns.layout import ParallelLayout
-    from recommender.ranking.plan_setting import PlanSetting
-
+from recommender.ranking.plan_setting import PlanSetting
 
 OFFICIAL = "an official configuration of this case"
 """Begins the line that tells where a start differs from the page of its very case."""

@@ -9,27 +9,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ingest.door.records import RecordError
-from ingest.files.content import ContentError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content, ContentError
 from ingest.files.safe_yaml import MAXIMUM_BYTES, load_yaml
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
-from ingest.formats.recipes.recipe_commands import command_parts
+from ingest.formats.recipes.recipe_commands import CommandParts, command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from kg.errors import Fault
-from kg.nouns.recipe import Authority, Role, devices_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from ingest.formats.recipes.recipe_commands import CommandParts
-    from kg.nouns.recipe import Recipe
+from kg.nouns.recipe import Authority, Recipe, Role, devices_of
 
 _KEYS = ("test_cases:", "deployment:", "templates:")
 _GENERATION = re.compile(r"(?:^|[-_. ])(a2|a3|310p)(?=$|[-_. ])", re.IGNORECASE)

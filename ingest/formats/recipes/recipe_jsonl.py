@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
-from ingest.door.records import RecordError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content
 from ingest.files.json_lines import json_lines
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.recipes.recipe_records import recipe, to_record
 from kg.errors import Fault
+from kg.nouns.recipe import Recipe
 from kg.nouns.values import canonical_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from kg.nouns.recipe import Recipe
 
 _KEYS = ('"settings"', '"framework"', '"devices"', '"model"')
 

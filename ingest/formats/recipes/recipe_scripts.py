@@ -6,30 +6,23 @@ A script names neither its address nor its hardware: the options ``source`` and 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from ingest.door.records import RecordError
-from ingest.files.content import ContentError
+from ingest.door.records import RecordError, Records
+from ingest.files.content import Content, ContentError
+from ingest.files.sniffing import Head
 from ingest.formats.format import Format
 from ingest.formats.recipes.recipe_commands import READ, command_parts
 from ingest.formats.recipes.recipe_records import recipe
 from ingest.questions.launches import megatron
 from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.program import StartedProgram, started_program
+from ingest.questions.launches.script import ShellCommand
 from ingest.questions.launches.shell import read_script
 from ingest.questions.launches.trainers import devices_of
 from kg.errors import Fault
 from kg.nouns import recipe as nouns
-from kg.nouns.recipe import SIZES, Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ingest.door.records import Records
-    from ingest.files.content import Content
-    from ingest.files.sniffing import Head
-    from ingest.questions.launches.script import ShellCommand
-    from kg.nouns.recipe import Recipe
+from kg.nouns.recipe import SIZES, Authority, Recipe
 
 _MAXIMUM_BYTES = 1 << 20
 _LAUNCHES = re.compile(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from ingest.questions.launches.launch_files import table_in
+from ingest.questions.launches.launch_files import Beside, table_in
 from ingest.questions.launches.manifests import chart_commands, is_manifest
 from ingest.questions.launches.program import (
     MATCHING_OPTIONS,
@@ -21,11 +21,6 @@ from kg.nouns.setting import SettingPlace
 from kg.nouns.values import load_toml
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import registry, softwares
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from ingest.questions.launches.launch_files import Beside
 
 _LOOKS = re.compile(r"(?:\s*(?:#.*|---)\n)*\s*(?:\{|[\w-]+[ ]*:(?:\s|$))")
 """Beginning of a table of settings: a brace, or a key, behind comments."""

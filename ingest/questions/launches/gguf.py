@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
+from ingest.questions.launches.launch_facts import LaunchFacts
 from ingest.questions.launches.model_config import config_facts
 from kg.errors import InputError
 from kg.terms.precisions import GGUF_FILE_TYPES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from ingest.questions.launches.launch_facts import LaunchFacts
 
 MAGIC = b"GGUF"
 MOST_KEYS = 100_000

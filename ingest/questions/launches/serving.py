@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
+from ingest.questions.launches.options import LaunchOptions
+from ingest.questions.launches.program import StartedProgram
 from ingest.questions.launches.script import UNKNOWN, readable
 from kg.terms.dialects import layout_of
 from kg.terms.meanings import degree_of, programs, table
 from kg.terms.model_name import read_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.questions.launches.options import LaunchOptions
-    from ingest.questions.launches.program import StartedProgram
 
 NOT_TUNED = frozenset(table("left_out")["server"])
 """Options of addresses, users and logs of a server, which do not affect speed."""

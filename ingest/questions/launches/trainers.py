@@ -5,30 +5,25 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import data
 from ingest.door.values import parse_value
 from ingest.questions.launches.launch_facts import NOT_READ, LaunchFacts
 from ingest.questions.launches.launch_files import staying_files
+from ingest.questions.launches.options import LaunchOptions
 from ingest.questions.launches.own_script import LOADER, OWN
-from ingest.questions.launches.program import POSITIONAL
+from ingest.questions.launches.program import POSITIONAL, ProgramSigns, StartedProgram
 from ingest.questions.launches.script import UNKNOWN, readable
 from kg.nouns.look_up import Standing
 from kg.nouns.situation import RECIPE, STAYS
+from kg.nouns.values import Value
 from kg.terms.dialects import statement
 from kg.terms.meanings import meaning_of, table
 from kg.terms.setting_registry import registry, softwares
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ingest.questions.launches.options import LaunchOptions
-    from ingest.questions.launches.program import ProgramSigns, StartedProgram
-    from kg.nouns.values import Value
 
 NOT_TUNED = frozenset(table("left_out")["trainer"])
 _PRECISIONS = ("bf16", "fp16")

@@ -8,10 +8,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ingest.files.yaml_nodes import YamlNode
+from ingest.files.yaml_nodes import YamlNode
 
 _HEADER = re.compile(r"[^\n|>]*+[|>][^\n]*+\n")
 _BEFORE = re.compile(r"(?:[&!]\S*\s+)*")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingest.questions.launches.launch import Launch, LaunchForm, read_launches
+from ingest.questions.launches.launch_files import Beside
 from ingest.questions.launches.options import parse_options
 from ingest.questions.launches.own_script import ANSWERING
 from ingest.questions.launches.program import known_programs
@@ -19,9 +20,6 @@ from ingest.questions.patches.setting_file import SettingFile
 from ingest.questions.patches.shell_editor import NEW_LINE, SettingEdit, names_of
 from kg.errors import InputError
 from kg.nouns.codec import NOT_IN_JSON
-
-if TYPE_CHECKING:
-    from ingest.questions.launches.launch_files import Beside
 
 _COPIED = "--format prints the start, to be copied there"
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from ingest.questions.launches.script import Script, ShellCommand
 from ingest.questions.launches.variables import reaching
-
-if TYPE_CHECKING:
-    from ingest.questions.launches.script import Script, ShellCommand
 
 
 def is_proven(

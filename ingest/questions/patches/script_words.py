@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ingest.questions.launches.script import Script, ShellCommand
+from ingest.questions.launches.script import Script, ShellCommand
 
 _VARIABLE = re.compile(r"\"?\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?\"?")
 _LITERAL = re.compile(r"""(?:'[^']*'|"[^"$`\\]*"|[^\s'"$`\\;|&<>()#]|\\.)+""")

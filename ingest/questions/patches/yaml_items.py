@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ingest.files.yaml_nodes import YamlNode
+from ingest.files.yaml_nodes import YamlNode
 
 _PLAIN = re.compile(r"[A-Za-z_/-][\w./+=@%-]*")
 _DASH = re.compile(r"[ ]*-[ ]+")

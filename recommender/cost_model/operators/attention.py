@@ -5,17 +5,13 @@ Times are microseconds. Rows are batch, sequence length, heads, KV heads, head s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.device import Device
 
 Floats = NDArray[np.float64]
 

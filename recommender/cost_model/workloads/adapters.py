@@ -7,18 +7,14 @@ routed experts; embedding and head have none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.settings.plans import Columns
 from recommender.cost_model.workloads.block import stream_us
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.device import Device
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.settings.plans import Columns
 
 Floats = NDArray[np.float64]
 

@@ -5,17 +5,13 @@ Arrays run over configurations. Times are microseconds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.device import Device
-    from recommender.cost_model.settings.plans import Columns
-    from recommender.cost_model.workloads.block import BlockWork
+from recommender.cost_model.settings.plans import Columns
+from recommender.cost_model.workloads.block import BlockWork
 
 Floats = NDArray[np.float64]
 

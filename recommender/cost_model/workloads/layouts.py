@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.facts.physics import physics_by_place
 from recommender.cost_model.settings.plans import (
     CHOICES,
@@ -19,9 +18,6 @@ from recommender.cost_model.settings.plans import (
     with_groups,
 )
 from recommender.cost_model.workloads.adapters import adapter_parameters
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
 

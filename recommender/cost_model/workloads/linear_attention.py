@@ -7,16 +7,12 @@ github.com/fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py). A
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.device import Device
-    from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
 

@@ -6,12 +6,13 @@ The same parts as an estimate has, for asking about many configurations at littl
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import InputError
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import Columns, columns
@@ -23,11 +24,6 @@ from recommender.cost_model.workloads import (
     serving_memory,
     training_memory,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
 

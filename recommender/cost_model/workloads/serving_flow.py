@@ -6,25 +6,20 @@ run under (``benchmarks/cost_models/scheduling.py``). Arrays run over configurat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.terms.metrics import PERCENTILES
+from recommender.cost_model.facts.device import Device
 from recommender.cost_model.settings.drafts import tokens_a_step
-from recommender.cost_model.settings.plans import CHOICES
+from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.launching import come_together, room_of
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 from recommender.cost_model.workloads.replay import LEAST_MEASURED, Scheduled, replayed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.cost_model.facts.device import Device
-    from recommender.cost_model.settings.plans import Columns
 
 Floats = NDArray[np.float64]
 

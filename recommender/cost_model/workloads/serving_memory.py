@@ -5,22 +5,18 @@ Arrays run over configurations.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.settings.plans import CHOICES, FROM_GGUF, Columns
 from recommender.cost_model.workloads.attention_kinds import cache_bytes
 from recommender.cost_model.workloads.linear_attention import state_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
 

@@ -6,15 +6,15 @@ Arrays run over configurations.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS, physics_by_place
 from recommender.cost_model.operators.convolution import operator_list
+from recommender.cost_model.operators.kinds import Operators
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
@@ -36,10 +36,6 @@ from recommender.cost_model.workloads.training_memory import (
     recomputed,
     spread,
 )
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.operators.kinds import Operators
 
 Floats = NDArray[np.float64]
 

@@ -8,18 +8,13 @@ run over configurations.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.cost_model.facts.model import blocks_of
+from recommender.cost_model.facts.model import ModelSizes, blocks_of
 from recommender.cost_model.facts.physics import PHYSICS, physics_by_place, physics_of
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.layouts import expert_cut, shares, stage_layers, trained
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.model import ModelSizes
 
 Floats = NDArray[np.float64]
 GATED = 3

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.triples.hardware_tree import Distance
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recommender.ranking.cases.ranker import Ranking
-    from recommender.ranking.cases.reference import Reference
+from recommender.ranking.cases.ranker import Ranking
+from recommender.ranking.cases.reference import Reference
 
 STEPS = tuple(distance for distance in Distance if distance > Distance.SAME_DEVICE)
 

@@ -7,24 +7,18 @@ C: candidate configurations, sorted by digest, so that the order in which source
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kg.nouns.entities import LEAST_TIMED, NO_RUN, Kind, Status
+from kg.nouns.entities import LEAST_TIMED, NO_RUN, Configuration, Kind, Status
 from kg.nouns.values import Settings
+from kg.rows.trial_rows import TrialTable
+from kg.rows.trials import TrialStore
 from kg.triples.hardware_tree import Distance
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Configuration
-    from kg.rows.trial_rows import TrialTable
-    from kg.rows.trials import TrialStore
-    from recommender.retrieval.neighbours import Neighbour
+from recommender.retrieval.neighbours import Neighbour
 
 ROWS = 8192
 """Rows read for one question, over all its sources."""

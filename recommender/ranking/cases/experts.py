@@ -9,26 +9,19 @@ S: sources, n: candidates that are compared, V: devices that the response model 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kg.nouns.entities import Trust
-from kg.nouns.values import digest
+from kg.nouns.entities import Configuration, Problem, Trust
+from kg.nouns.values import Value, digest
 from recommender.calibration.mixture import EXPERTS, PLACES, EvidenceClass
+from recommender.calibration.response import ResponseModel
+from recommender.ranking.cases.evidence import CandidateEvidence
+from recommender.retrieval.neighbours import Neighbour
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Configuration, Problem
-    from kg.nouns.values import Value
-    from recommender.calibration.response import ResponseModel
-    from recommender.ranking.cases.evidence import CandidateEvidence
-    from recommender.retrieval.neighbours import Neighbour
-
-    Facts = Callable[[str], Mapping[str, Value]]
+Facts = Callable[[str], Mapping[str, Value]]
 
 WORST = 1.5
 """No single row counts as worse than this (a factor of 4.5): one bad or false source moves a mean by so much

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from recommender.calibration.mixture import COPYING, PLACES, ExpertMixture, asks_model, listed
+from kg.nouns.entities import Configuration, Problem
+from kg.nouns.values import Value
+from kg.rows.trials import TrialStore
+from kg.triples.hardware_tree import Distance, HardwareTree
+from recommender.calibration.mixture import (
+    COPYING,
+    PLACES,
+    EvidenceClass,
+    ExpertMixture,
+    Weights,
+    asks_model,
+    listed,
+)
+from recommender.calibration.response import ResponseModel
 from recommender.ranking.cases.evidence import CandidateEvidence, CaseQuestion, ConfigurationReader, gather
 from recommender.ranking.cases.experts import WORST, opinions, predictions, program, situation_of, voices
+from recommender.retrieval.neighbours import Neighbour
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kg.nouns.entities import Configuration, Problem
-    from kg.rows.trials import TrialStore
-    from kg.triples.hardware_tree import Distance, HardwareTree
-    from recommender.calibration.mixture import EvidenceClass, Weights
-    from recommender.calibration.response import ResponseModel
-    from recommender.retrieval.neighbours import Neighbour
-
-    Feasible = Callable[[Problem, Configuration], bool]
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
-    from recommender.ranking.cases.evidence import CandidateEvidence
-
-    Facts = Callable[[str], Mapping[str, Value]]
+Feasible = Callable[[Problem, Configuration], bool]
+Facts = Callable[[str], Mapping[str, Value]]
 
 
 CANDIDATES = 400

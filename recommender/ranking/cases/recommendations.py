@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, variance
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InputError
-from kg.nouns.entities import Kind, Problem, Status, Trust
+from kg.nouns.entities import Configuration, Kind, Measurement, Problem, Status, Trust
 from kg.nouns.gain import Gain
+from kg.rows.trials import TrialStore
 from kg.triples.finders import source_of_problem
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import from_graph
+from recommender.calibration.outlook import Outlook
 from recommender.cost_model.measured.correction import UNLIKE
 from recommender.ranking.cases.circumstances import circumstances
 from recommender.ranking.cases.evidence import CaseQuestion
-from recommender.ranking.cases.reference import CURRENT, reference_of
+from recommender.ranking.cases.ranker import Ranker, Ranking
+from recommender.ranking.cases.reference import CURRENT, Reference, reference_of
 from recommender.ranking.change import MEASURED, Change, Support, changes, recommendation_id
+from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
 from recommender.ranking.paste import plain_flags
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from kg.nouns.entities import Configuration, Measurement
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from recommender.calibration.outlook import Outlook
-    from recommender.ranking.cases.ranker import Ranker, Ranking
-    from recommender.ranking.cases.reference import Reference
-    from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
-    from recommender.retrieval.neighbours import Neighbour
-    from recommender.space.space import SearchSpace
-
+from recommender.retrieval.neighbours import Neighbour
+from recommender.space.space import SearchSpace
 
 LEAST = 8
 """Timed configurations from which a table's median stands for what one would run without it; a choice."""

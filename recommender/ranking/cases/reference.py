@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from kg.nouns.entities import Problem
-    from recommender.ranking.cases.ranker import Ranking
+from kg.nouns.entities import Problem
+from recommender.ranking.cases.ranker import Ranking
 
 TYPICAL = "the median configuration of similar cases"
 CURRENT = "the current configuration"

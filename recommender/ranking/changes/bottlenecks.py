@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Problem
 from kg.triples.finders import broader, causes_of, narrower
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from kg.nouns.entities import Problem
-    from kg.triples.graph import GraphStore
+from kg.triples.graph import GraphStore
 
 MOST_STEPS = 3
 """Most edges between an observed bottleneck and a cause or kind that counts as observed with it."""

@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +33,7 @@ from kg.nouns.entities import Kind, Trust
 from kg.nouns.gain import Gain
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.changes.nearness import nearness
-
-if TYPE_CHECKING:
-    from recommender.ranking.changes.prior import Prior
+from recommender.ranking.changes.prior import Prior
 
 KIND_TRUST = {Kind.MEASURED: 1.0, Kind.PUBLISHED: 0.5, Kind.MODELLED: 0.25}
 """Weight of a gain by its evidence. Published ones say little of their conditions and modelled ones have

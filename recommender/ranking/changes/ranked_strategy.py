@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from kg.nouns.gain import rounded_factor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.effects import Effect
-    from kg.nouns.entities import Source
-    from kg.nouns.gain import Gain
-    from kg.nouns.knowledge import Strategy
-    from kg.triples.hardware_tree import Distance
-    from recommender.ranking.change import SourceInfluence
-    from recommender.ranking.changes.bottlenecks import Match
-    from recommender.ranking.changes.prior import Prior
+from kg.nouns.effects import Effect
+from kg.nouns.entities import Source
+from kg.nouns.gain import Gain, rounded_factor
+from kg.nouns.knowledge import Strategy
+from kg.triples.hardware_tree import Distance
+from recommender.ranking.change import SourceInfluence
+from recommender.ranking.changes.bottlenecks import Match
+from recommender.ranking.changes.prior import Prior
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-from kg.nouns.entities import Trust
+from kg.nouns.entities import Problem, Source, Trust
+from kg.nouns.knowledge import Strategy
 from recommender.ranking.change import Change, Support, changes, recommendation_id
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from kg.nouns.entities import Problem, Source
-    from kg.nouns.knowledge import Strategy
-    from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
+from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 
 SHOWN_EFFECTS = 4
 

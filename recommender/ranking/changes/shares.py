@@ -14,21 +14,16 @@ the level is what its sources say of themselves: the mean of their own differenc
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kg.nouns.effects import UNATS_PER_NAT, Effect, to_unats
-from kg.rows.gains import GainContexts, gains_with_sources
+from kg.rows.gains import GainContexts, RowGain, gains_with_sources
+from kg.rows.trials import TrialStore
 from kg.triples.finders import sources_of_effect
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import all_of
 from recommender.ranking.changes.robust import weighted_median
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from kg.rows.gains import RowGain
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
 
 
 def balanced_effects(

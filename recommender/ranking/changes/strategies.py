@@ -3,49 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from kg.nouns.effects import Context, Effect
+from kg.nouns.entities import Configuration, Problem, Source
 from kg.nouns.framework import Framework
+from kg.nouns.gain import Gain
 from kg.nouns.knowledge import HYPOTHESIS, REFUTED, FactKind, Level, Model, Strategy
 from kg.nouns.values import Settings
+from kg.rows.gains import RowGain
+from kg.rows.trials import TrialStore
 from kg.terms.circumstances import SIZES
-from kg.terms.conditions import Truth
+from kg.terms.conditions import FactValue, Truth
 from kg.terms.metrics import OPERATOR_TIME, SAME_GAIN, metrics_of_same_gain
 from kg.triples.finders import ModelFinder, StrategyFinder, broader, sources_of_effect
-from kg.triples.hardware_tree import Distance
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import Distance, HardwareTree
 from kg.triples.serialisation import all_of
 from recommender.applicability.circumstances import baseline_truth, other_framework
-from recommender.applicability.gate import judge
+from recommender.applicability.gate import Applicability, judge
 from recommender.applicability.question_facts import question_facts
-from recommender.applicability.scope import Scopes, already_set, exclusions, kinds_of, version_conflict
+from recommender.applicability.scope import Scope, Scopes, already_set, exclusions, kinds_of, version_conflict
 from recommender.ranking.change import SourceInfluence
-from recommender.ranking.changes.bottlenecks import ObservedBottlenecks
-from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, ObservedEffect, posterior
+from recommender.ranking.changes.bottlenecks import Match, ObservedBottlenecks
+from recommender.ranking.changes.posterior import EQUAL, KIND_TRUST, Components, ObservedEffect, posterior
 from recommender.ranking.changes.prior import Prior, effect_state
 from recommender.ranking.changes.ranked_strategy import RankedStrategy, SeenEffect
 from recommender.ranking.changes.shares import balanced_effects
 from recommender.ranking.changes.treatment_failures import TreatmentFailures
 from recommender.ranking.feasibility.feasibility import Refusal
 from recommender.ranking.model_traits import accuracy_with
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from kg.nouns.entities import Configuration, Problem, Source
-    from kg.nouns.gain import Gain
-    from kg.rows.gains import RowGain
-    from kg.rows.trials import TrialStore
-    from kg.terms.conditions import FactValue
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.applicability.gate import Applicability
-    from recommender.applicability.scope import Scope
-    from recommender.ranking.changes.bottlenecks import Match
-    from recommender.ranking.changes.posterior import Components
-
 
 _WITHIN = {
     Level.DEVICE: Distance.SAME_DEVICE,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Problem
+from kg.nouns.outcomes import Outcome
 from kg.triples.finders import ModelFinder, effects_of, failed_outcomes
+from kg.triples.graph import GraphStore
 from kg.triples.serialisation import from_graph
-
-if TYPE_CHECKING:
-    from kg.nouns.outcomes import Outcome
-    from kg.triples.graph import GraphStore
 
 
 class TreatmentFailures:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import Empty, JsonNoun, in_json
-from kg.nouns.layout import DEGREES
+from kg.nouns.entities import Limit
+from kg.nouns.layout import DEGREES, ParallelLayout
 from recommender.cost_model.layout_domain import with_count
+from recommender.cost_model.priced_step import PricedStep
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.layout_question import LayoutQuestion
 from recommender.ranking.starts.layout_options import priced_options, replayed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kg.nouns.entities import Limit
-    from kg.nouns.layout import ParallelLayout
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
 
 PREFILL, DECODE = "prefill", "decode"
 

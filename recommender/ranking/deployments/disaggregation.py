@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, four_digits, in_json
+from kg.nouns.entities import Limit, Problem
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
 from kg.terms.dialects import statement
@@ -15,19 +16,13 @@ from kg.terms.meanings import table
 from kg.terms.metrics import PERCENTILES, priced_as
 from recommender.cost_model.change import modelled_gain
 from recommender.cost_model.machine import NETWORK_FACTS
+from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
-from recommender.ranking.deployments.deployment import DECODE, PREFILL, rated_deployments
+from recommender.ranking.deployments.deployment import DECODE, PREFILL, RatedDeployment, rated_deployments
 from recommender.ranking.layout_question import LIMITED
 from recommender.ranking.start import ExpectedValue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kg.nouns.entities import Limit, Problem
-    from recommender.cost_model.question import Question
-    from recommender.ranking.deployments.deployment import RatedDeployment
-    from recommender.ranking.starts.starts import Starts
+from recommender.ranking.starts.starts import Starts
 
 MOST_AT_ONCE = 256.0
 """Requests at once of an instance where none are stated: vLLM's default of --max-num-seqs (0.8)."""

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Limit
 from kg.nouns.gain import normal_share
 from kg.terms.metrics import PERCENTILES
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.entities import Limit
-    from recommender.ranking.deployments.deployment import RatedDeployment
+from recommender.ranking.deployments.deployment import RatedDeployment
 
 INSTANCES = 4096
 """Instances at most."""

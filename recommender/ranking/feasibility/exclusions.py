@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kg.nouns.knowledge import Strategy
+from kg.nouns.values import Settings
 from kg.triples.finders import StrategyFinder
-
-if TYPE_CHECKING:
-    from kg.nouns.knowledge import Strategy
-    from kg.nouns.values import Settings
-    from kg.triples.graph import GraphStore
+from kg.triples.graph import GraphStore
 
 Pair = tuple["Settings", "Settings", str, str]
 """The settings of both strategies, their labels, and the source of the exclusion."""

@@ -7,32 +7,24 @@ kernel costs a few look-ups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, in_json
+from kg.nouns.entities import Configuration, Problem
 from kg.nouns.situation import FactOrigin
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
+from kg.rows.trials import TrialStore
 from kg.terms.meanings import kind_of
+from kg.triples.hardware_tree import HardwareTree
 from recommender.ranking.feasibility import rules
 from recommender.ranking.feasibility.buffers import NAMES as BUFFER_NAMES
 from recommender.ranking.feasibility.buffers import buffers
-from recommender.ranking.feasibility.memory_need import LIMIT_RULE, MemoryNeed
+from recommender.ranking.feasibility.exclusions import Exclusions, Pair
+from recommender.ranking.feasibility.memory_need import LIMIT_RULE, MemoryCache, MemoryNeed
 from recommender.ranking.feasibility.rules import Broken
-from recommender.ranking.feasibility.task_history import TaskHistory
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.entities import Configuration, Problem
-    from kg.nouns.values import Value
-    from kg.rows.trials import TrialStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.feasibility.exclusions import Exclusions, Pair
-    from recommender.ranking.feasibility.memory_need import MemoryCache
-    from recommender.ranking.feasibility.task_history import TrialFailures
-    from recommender.retrieval.neighbours import Neighbour
+from recommender.ranking.feasibility.task_history import TaskHistory, TrialFailures
+from recommender.retrieval.neighbours import Neighbour
 
 Rule = Callable[["Mapping[str, Value]"], Iterator[Broken]]
 

@@ -7,27 +7,22 @@ devices and layout are stated, two need 1.00 and 1.08 of the capacity by it: wha
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-from kg.nouns.entities import WorkloadKind
+from kg.nouns.entities import Problem, WorkloadKind
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.circumstances import sizes_of_shape
 from kg.terms.dialects import degrees_of
 from kg.terms.meanings import meaning_of
 from kg.terms.phases import STEP_PHASE
 from kg.triples.model_facts import plain_facts
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS
 from recommender.ranking.feasibility.rules import Broken, positive_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
-    from recommender.cost_model.facts.model import ModelSizes
 
 RULE = "weights, states, cache and activations fit the memory"
 LIMIT_RULE = "the limit on peak_memory is kept"

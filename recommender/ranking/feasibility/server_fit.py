@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError, UnknownEntityError
 from kg.nouns.layout import DEGREES, ParallelLayout
+from kg.nouns.values import Value
 from kg.terms.dialects import positive, spell, statement
 from kg.terms.meanings import OF_VLLM
 from kg.terms.setting_registry import registry
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.layout_domain import BY_LAYERS, SHARING, fullest
+from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kg.nouns.values import Value
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Question
 
 PAGE = 1024
 """Lengths are rounded to this many tokens; a choice."""

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Configuration
+from kg.rows.trials import TrialStore
 from kg.triples.hardware_tree import Distance
 from recommender.ranking.feasibility.rules import Broken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.entities import Configuration
-    from kg.rows.trials import TrialStore
-    from recommender.retrieval.neighbours import Neighbour
+from recommender.retrieval.neighbours import Neighbour
 
 MOST_TABLES = 8
 """Tables looked at for one question, the nearest first."""

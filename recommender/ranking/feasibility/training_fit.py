@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-from kg.nouns.entities import WorkloadKind
+from kg.nouns.entities import Problem, WorkloadKind
+from kg.nouns.situation import StatedFact
+from kg.nouns.values import Value
+from kg.triples.hardware_tree import HardwareTree
 from recommender.cost_model.assumed import USUAL_LENGTH, assumed_sequence
 from recommender.cost_model.layout_domain import more_devices, with_count
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.workloads.memory_fit import memory_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.situation import StatedFact
-    from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

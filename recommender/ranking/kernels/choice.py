@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Value
-    from recommender.ranking.kernels.domain import KernelDomain
-    from recommender.ranking.kernels.question import KernelQuestion
-    from recommender.ranking.kernels.tile_times import TileTimes
+from kg.nouns.values import Value
+from recommender.ranking.kernels.domain import KernelDomain
+from recommender.ranking.kernels.question import KernelQuestion
+from recommender.ranking.kernels.tile_times import TileTimes
 
 RESOLUTION = 0.05
 """Share of time below which the model does not tell configurations apart; a choice."""

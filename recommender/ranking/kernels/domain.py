@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import InfeasibleError, InputError
-from kg.nouns.values import as_value
+from kg.nouns.values import Value, as_value
 from recommender.ranking.feasibility.rules import Broken
 from recommender.ranking.kernels.language import Language
+from recommender.ranking.kernels.question import KernelQuestion
 from recommender.space.expressions import Expression
+from recommender.space.made.generated import ExcludedValue
 from recommender.space.made.kernels import kernel_space
 from recommender.space.parameters import Parameter, ParameterKind
 from recommender.space.space import SearchSpace
 from recommender.space.space_file import read_space
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from kg.nouns.values import Value
-    from recommender.ranking.kernels.question import KernelQuestion
-    from recommender.space.made.generated import ExcludedValue
 
 Columns = dict[str, "NDArray[np.float64]"]
 

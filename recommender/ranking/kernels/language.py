@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
+from kg.nouns.values import Value
+from recommender.cost_model.facts.device import Device
+from recommender.space.made.kernels import KernelKind
 from recommender.space.made.needs import is_amd, is_nvidia
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from kg.nouns.values import Value
-    from recommender.cost_model.facts.device import Device
-    from recommender.space.made.kernels import KernelKind
 
 
 class Language(StrEnum):

@@ -7,19 +7,20 @@ decides alone where there is none. What it says is said to be modelled.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.errors import InfeasibleError, InputError, MissingFactError, NoEvidenceError
+from kg.nouns.entities import Problem
 from kg.nouns.gain import NORMAL_90
-from kg.nouns.values import Settings, show
+from kg.nouns.values import Settings, Value, show
 from kg.triples.hardware_tree import Distance
-from recommender.ranking.change import MEASURED, Change, Support, recommendation_id
-from recommender.ranking.kernels.choice import choose_rows
-from recommender.ranking.kernels.domain import declared_domain, generated_domain
-from recommender.ranking.kernels.question import kernel_question
+from recommender.ranking.change import MEASURED, Change, NotHere, Support, recommendation_id
+from recommender.ranking.kernels.choice import KernelChoice, choose_rows
+from recommender.ranking.kernels.domain import KernelDomain, declared_domain, generated_domain
+from recommender.ranking.kernels.question import KernelQuestion, kernel_question
 from recommender.ranking.kernels.score import assumptions, tile_times
 from recommender.ranking.kernels.spelling import (
     foreign_settings,
@@ -28,23 +29,13 @@ from recommender.ranking.kernels.spelling import (
     not_fitting,
     place,
 )
+from recommender.ranking.kernels.tile_times import TileTimes
 from recommender.ranking.paste import plain_flags
 from recommender.ranking.plan.plan import Plan
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.start import ExpectedValue, StartConfiguration, without_promises
 from recommender.space.made.kernels import NAMES, plain_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
-    from recommender.ranking.change import NotHere
-    from recommender.ranking.kernels.choice import KernelChoice
-    from recommender.ranking.kernels.domain import KernelDomain
-    from recommender.ranking.kernels.question import KernelQuestion
-    from recommender.ranking.kernels.tile_times import TileTimes
-    from recommender.space.space import SearchSpace
+from recommender.space.space import SearchSpace
 
 LOG_SPREAD, CUBE_LOG_SPREAD = 0.7, 0.25
 """Standard deviation of the logarithm of a good library's time over that of the best tile by the model:

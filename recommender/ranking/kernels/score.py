@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from kg.errors import NoEvidenceError
 from recommender.ranking.kernels import tile_work
+from recommender.ranking.kernels.domain import Columns
+from recommender.ranking.kernels.question import KernelQuestion
 from recommender.ranking.kernels.tile_core import TileCore
 from recommender.ranking.kernels.tile_times import TileTimes, times_of
 from recommender.ranking.kernels.tile_work import ProductShape
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from recommender.ranking.kernels.domain import Columns
-    from recommender.ranking.kernels.question import KernelQuestion
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 HIDDEN = 4096
 """Width of the tokens of experts where the question does not say: Mixtral's and Qwen's middle sizes."""

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from recommender.ranking.change import NotHere
+from recommender.ranking.feasibility.rules import Broken
+from recommender.ranking.kernels.domain import KernelDomain
 from recommender.ranking.kernels.language import Language
+from recommender.ranking.kernels.question import KernelQuestion
 from recommender.ranking.kernels.tile_work import core_shares
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.space.expressions import Expression
 from recommender.space.made import ascendc, triton_ascend
 from recommender.space.made.needs import is_amd, is_nvidia
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from kg.nouns.values import Value
-    from recommender.ranking.feasibility.rules import Broken
-    from recommender.ranking.kernels.domain import KernelDomain
-    from recommender.ranking.kernels.question import KernelQuestion
 
 TRITON_CONFIG = "https://triton-lang.org/main/python-api/generated/triton.Config.html"
 MOE_TABLES = (

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.kinds import shipped
 from recommender.space.made.needs import FRACTAL, is_nvidia
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.device import Device
 
 USUAL_CLOCK_HZ = 1.5e9
 """Where a GPU's clock is not known: it moves latencies and rates within a core, not its peak."""

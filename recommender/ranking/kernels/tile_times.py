@@ -7,13 +7,11 @@ of a step (:mod:`.tile_work`). Arrays have a row a configuration.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from recommender.ranking.kernels.tile_core import TileCore
+from recommender.ranking.kernels.tile_core import TileCore
 
 Floats = NDArray[np.float64]
 

@@ -11,22 +11,17 @@ Sources:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from recommender.ranking.kernels.domain import Columns
 from recommender.ranking.kernels.tile_core import HOPPER, TileCore
 from recommender.ranking.kernels.tile_times import MOST_REGISTERS, TileWork, resident_programs
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from recommender.ranking.kernels.domain import Columns
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 SUM_BYTES, OUTPUT_BYTES = 4.0, 2.0
 LINE_BYTES = 128.0

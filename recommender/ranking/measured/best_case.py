@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Container, Sequence
 
 from kg.terms.meanings import kind_of
 from kg.terms.purposes import Purpose, plain_key, purpose
+from kg.terms.setting_registry import ReleaseSettings
+from recommender.cost_model.measured.step_place import StepPlace
+from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.cost_model.measured.step_place import StepPlace
-    from recommender.ranking.measured.measured_run import MeasuredRun
 
 _OF_LOAD = frozenset({"batch", "length"})
 """Kinds of what a setting counts that belong to the load of a run, not to another question."""

@@ -5,33 +5,26 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError
-from kg.nouns.entities import Better, Kind, Status, Trust
+from kg.nouns.entities import Better, Configuration, Kind, Limit, Objective, Problem, Status, Trust
 from kg.nouns.gain import NORMAL_90
-from kg.nouns.values import Settings
+from kg.nouns.layout import ParallelLayout
+from kg.nouns.values import Settings, Value
+from kg.rows.trial_rows import ProblemRow, Trial
 from kg.terms.circumstances import sizes_of_shape
 from kg.terms.dialects import layout_of, spell
 from kg.terms.meanings import kind_of, meaning_of
 from kg.terms.metrics import METRICS as NAMED
+from kg.terms.setting_registry import ReleaseSettings
 from kg.terms.units import Dimension
 from recommender.cost_model.facts.device import precision
 from recommender.cost_model.measured.step_place import lengths_of
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.step_runs import METRICS, RATES, TIMES
-from recommender.ranking.measured.runs import devices_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from kg.nouns.entities import Configuration, Limit, Objective, Problem
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.values import Value
-    from kg.rows.trial_rows import ProblemRow, Trial
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.ranking.measured.runs import RunReader
+from recommender.ranking.measured.runs import RunReader, devices_of
 
 MEASURED_SO = "measured: "
 """Begins the line that tells what a start was measured to reach."""

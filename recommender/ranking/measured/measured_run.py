@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kg.nouns.gain import NORMAL_90
+from kg.rows.trial_rows import Trial
 from recommender.cost_model.measured.correction import UNLIKE
 from recommender.cost_model.measured.priced_run import PricedRun
+from recommender.cost_model.measured.step_place import StepPlace
 from recommender.cost_model.step_runs import METRICS, TIMES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.rows.trial_rows import Trial
-    from recommender.cost_model.measured.step_place import StepPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

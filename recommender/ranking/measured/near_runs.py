@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from kg.nouns.entities import Better, Objective, Trust
+from kg.nouns.entities import Better, Limit, Objective, Problem, Trust
+from kg.rows.trial_rows import ProblemRow, Trial
+from kg.rows.trials import TrialStore
 from kg.terms.circumstances import sizes_of_shape
 from kg.triples.finders import ModelFinder, families_of_models
-from recommender.cost_model.anchors import shipped_anchors
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
+from recommender.cost_model.anchors import MeasuredStep, shipped_anchors
 from recommender.cost_model.estimate import class_spread, step_key
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.measured.correction import RunCorrection, SiteLevel
 from recommender.cost_model.measured.step_place import lengths_of
-from recommender.ranking.measured.exact_runs import exact_runs, within
+from recommender.cost_model.question import Question
+from recommender.ranking.measured.exact_runs import AskedWork, ExactRun, exact_runs, within
+from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.measured.runs import RunReader
 from recommender.ranking.model_traits import ModelTraits, is_same_network
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from kg.nouns.entities import Limit, Problem
-    from kg.rows.trial_rows import ProblemRow, Trial
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.anchors import MeasuredStep
-    from recommender.cost_model.question import Question
-    from recommender.ranking.measured.exact_runs import AskedWork, ExactRun
-    from recommender.ranking.measured.measured_run import MeasuredRun
 
 MOST_PROBLEMS = 16
 """Known problems whose runs are priced: each costs some milliseconds."""

@@ -4,45 +4,39 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
 
 from kg.errors import InputError, MissingFactError, UnknownEntityError
-from kg.nouns.entities import Kind, Problem, Source, Status, Trust
+from kg.nouns.entities import Configuration, Kind, Problem, Source, Status, Trust
+from kg.nouns.values import Value
+from kg.rows.trial_rows import ProblemRow, Trial
+from kg.rows.trials import TrialStore
 from kg.terms.circumstances import sizes_of_shape
 from kg.triples.finders import ModelFinder
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import facts_of, plain_facts
 from kg.triples.serialisation import from_graph
 from recommender.applicability.framework import ON_ASCEND
-from recommender.cost_model.anchors import OWN_SITE, MeasuredStep, shipped_anchors
+from recommender.cost_model.anchors import OWN_SITE, MeasuredStep, StepKey, shipped_anchors
 from recommender.cost_model.estimate import class_spread, estimate_question, step_key
 from recommender.cost_model.facts.model import model_of
+from recommender.cost_model.measured.step_place import StepPlace
 from recommender.cost_model.question import Question, engine_of
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.settings.plans import PHASES, LayoutError
 from recommender.cost_model.step_runs import METRICS, RATES, TIMES, modelled_value
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
+from recommender.cost_model.workloads.steps import Steps
 from recommender.ranking.measured.measured_run import MeasuredRun, as_counted, fastest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
-
-    from kg.nouns.entities import Configuration
-    from kg.nouns.values import Value
-    from kg.rows.trial_rows import ProblemRow, Trial
-    from kg.rows.trials import TrialStore
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.anchors import StepKey
-    from recommender.cost_model.measured.step_place import StepPlace
-    from recommender.cost_model.workloads.steps import Steps
-
-    TimedCase: TypeAlias = tuple[str, Trial, dict[str, object]]
-    """Id of the problem, the case, and its settings by the names of the cost model."""
+TimedCase: TypeAlias = tuple[str, Trial, dict[str, object]]
+"""Id of the problem, the case, and its settings by the names of the cost model."""
 
 MOST = 256
 """Rows of a problem that are read, best first."""

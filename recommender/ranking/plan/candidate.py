@@ -2,46 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
-from kg.nouns.entities import Kind
-from kg.nouns.gain import joined_gain
-from kg.nouns.knowledge import FactKind
+from kg.nouns.entities import Kind, Problem
+from kg.nouns.gain import Gain, joined_gain
+from kg.nouns.knowledge import Assignment, FactKind, Strategy
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import Settings, show
+from kg.nouns.values import Settings, Value, show
 from kg.terms.conditions import Condition
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.triples.hardware_tree import Distance
-from recommender.applicability.draft_heads import draft_head
+from recommender.applicability.draft_heads import DraftHead, draft_head
 from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.change import modelled_change, modelled_gain
+from recommender.cost_model.question import Question
 from recommender.ranking.change import LEAST_LOG_GAIN, OF_ACCURACY, Change, Support, recommendation_id
+from recommender.ranking.changes.ranked_strategy import RankedStrategy
 from recommender.ranking.changes.recommendations import as_change
 from recommender.ranking.layout_question import batches
 from recommender.ranking.model_traits import accuracy_with
+from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import USUAL_TPOT_S, missed
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
+from recommender.ranking.starts.starts import Starts
 from recommender.ranking.starts.writing import planned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.gain import Gain
-    from kg.nouns.knowledge import Assignment, Strategy
-    from kg.nouns.values import Value
-    from recommender.applicability.draft_heads import DraftHead
-    from recommender.cost_model.question import Question
-    from recommender.ranking.changes.ranked_strategy import RankedStrategy
-    from recommender.ranking.plan.reach import Reach
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.starts import Starts
-
 
 NOT_TRUSTED = frozenset({"overlap_tensor_parallel"})
 """Settings whose modelled gain is not used: the cost model takes this overlap for free up to 0.7 of the

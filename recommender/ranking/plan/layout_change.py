@@ -7,44 +7,37 @@ behind the change alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
+from kg.nouns.entities import Problem
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.recipe import experts_spread
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.terms.dialects import positive, statement
 from kg.terms.metrics import priced_as
+from kg.terms.setting_registry import ReleaseSettings
 from recommender.cost_model.change import SettingsChange, modelled_change, modelled_gain
 from recommender.cost_model.layout_domain import BY_LAYERS
-from recommender.cost_model.priced_step import price
+from recommender.cost_model.priced_step import PricedStep, price
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import replicated_by
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.model_traits import is_same_network
 from recommender.ranking.paste import change_words
-from recommender.ranking.start import log_gain_over
+from recommender.ranking.plan_setting import PlanSetting
+from recommender.ranking.start import StartConfiguration, log_gain_over
 from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.lengths import shared_context
 from recommender.ranking.starts.recipes.company import FEWEST_TO_TELL
 from recommender.ranking.starts.rollout import ROLLED
+from recommender.ranking.starts.starts import Starts
 
 SURE = 0.9
 """Chance to fit from which a larger micro-batch is proposed: as intervals are told; a choice."""
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
-    from recommender.ranking.plan_setting import PlanSetting
-    from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.starts import Starts
 
 
 def layout_changes(

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, four_digits, in_json
-from kg.nouns.gain import NORMAL_90, normal_share
+from kg.nouns.entities import Limit
+from kg.nouns.gain import NORMAL_90, Gain, normal_share
+from recommender.cost_model.priced_step import PricedStep
 from recommender.ranking.layout_question import LIMITED
 
 LEAST_CHANCE = 0.01
 """Chance below which a limit counts as out of reach: that of a wrong verdict which A/B tests allow, too."""
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.entities import Limit
-    from kg.nouns.gain import Gain
-    from recommender.cost_model.priced_step import PricedStep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.codec import JsonNoun, in_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from recommender.ranking.change import Change, NotHere
-    from recommender.ranking.plan.missed_limits import MissedLimit
-    from recommender.ranking.start import StartConfiguration
+from recommender.ranking.change import Change, NotHere
+from recommender.ranking.plan.missed_limits import MissedLimit
+from recommender.ranking.start import StartConfiguration
 
 
 def _further(changes: Iterable[Change]) -> list[dict[str, object]]:

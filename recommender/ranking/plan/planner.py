@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from ingest.questions.launches.megatron import SIZES
+from kg.nouns.entities import Problem
+from kg.nouns.gain import Gain
+from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import Settings, show
+from kg.nouns.values import Settings, Value, show
 from kg.terms.conditions import Condition
 from kg.terms.meanings import size_of
 from kg.terms.purposes import plain_key
 from kg.terms.setting_conflicts import broken_conflicts, companions
+from kg.terms.setting_registry import ReleaseSettings
 from recommender.applicability.gate import IN_PROFILES
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.settings.plans import PHASES
-from recommender.ranking.change import NotHere, recommendation_id
-from recommender.ranking.changes.ranked_strategy import kinds_of
+from recommender.ranking.change import Change, NotHere, recommendation_id
+from recommender.ranking.changes.ranked_strategy import RankedStrategy, kinds_of
+from recommender.ranking.changes.strategies import StrategyRanker
 from recommender.ranking.combination import combine
+from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
 from recommender.ranking.plan.candidate import of_recipes, of_strategy, without_conflicts
 from recommender.ranking.plan.layout_change import layout_changes
 from recommender.ranking.plan.missed_limits import missed_limits
@@ -26,26 +32,10 @@ from recommender.ranking.plan.reach import Reach
 from recommender.ranking.plan.shares import recipe_shares, share_of
 from recommender.ranking.plan.started import names_of, started
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
-from recommender.ranking.start import without_promises
-from recommender.ranking.starts.recipes.agreement import carrier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence, Set
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.gain import Gain
-    from kg.nouns.knowledge import Assignment, Strategy
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.ranking.change import Change
-    from recommender.ranking.changes.ranked_strategy import RankedStrategy
-    from recommender.ranking.changes.strategies import StrategyRanker
-    from recommender.ranking.feasibility.feasibility import QuestionFeasibility, Refusal
-    from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.finder import StartFinder
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.starts import Starts
-
+from recommender.ranking.start import StartConfiguration, without_promises
+from recommender.ranking.starts.finder import StartFinder
+from recommender.ranking.starts.recipes.agreement import AgreedSetting, carrier
+from recommender.ranking.starts.starts import Starts
 
 TESTS = 5
 """Changes up to which an answer that is priced holds those alone that have a number, or are for a told

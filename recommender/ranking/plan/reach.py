@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kg.nouns.knowledge import Strategy
 from kg.triples.finders import broader
-
-if TYPE_CHECKING:
-    from kg.nouns.knowledge import Strategy
-    from kg.triples.graph import GraphStore
-    from recommender.cost_model.priced_step import PricedStep
+from kg.triples.graph import GraphStore
+from recommender.cost_model.priced_step import PricedStep
 
 PARTS = {
     "compute": ("compute",),

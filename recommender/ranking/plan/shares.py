@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from kg.nouns.knowledge import Assignment, Strategy
 from kg.nouns.values import show
 from kg.terms.purposes import plain_key
 from recommender.ranking.starts.screening import WITHOUT_PREFIXES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.knowledge import Assignment, Strategy
-    from recommender.ranking.starts.starts import Starts
+from recommender.ranking.starts.starts import Starts
 
 _PRECISION = "precision"
 _WIDTHS = re.compile(r"\bw\d+a\d+\b")

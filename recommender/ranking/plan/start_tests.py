@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from kg.errors import UnknownEntityError
 from kg.nouns.effects import Context
 from kg.nouns.entities import Problem
 from kg.nouns.layout import DEGREES, ParallelLayout
+from kg.nouns.outcomes import Outcome
 from kg.nouns.values import Settings
 from kg.terms.circumstances import SIZE_KINDS, sizes_of_shape
 from kg.terms.dialects import statement
 from kg.terms.metrics import metrics_of_same_gain
 from kg.triples.finders import ModelFinder, start_outcomes
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.serialisation import from_graph
-from recommender.ranking.changes.posterior import EQUAL, ObservedEffect, posterior
+from recommender.ranking.changes.posterior import EQUAL, Components, ObservedEffect, posterior
 from recommender.ranking.changes.prior import Prior
+from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.outcomes import Outcome
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.changes.posterior import Components
-    from recommender.ranking.starts.situation import StartSituation
 
 Subject = TypeVar("Subject")
 

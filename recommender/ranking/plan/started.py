@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Problem
 from kg.nouns.setting import SettingPlace
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.terms.purposes import plain_key
+from recommender.applicability.framework import RunningFramework
+from recommender.cost_model.priced_step import PricedStep
+from recommender.ranking.plan_setting import PlanSetting
+from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.screening import SIXTEEN_BIT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
-    from recommender.applicability.framework import RunningFramework
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.ranking.plan_setting import PlanSetting
-    from recommender.ranking.start import StartConfiguration
 
 
 def started(

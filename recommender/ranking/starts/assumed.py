@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 from kg.errors import InputError
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.dialects import spell, statement
 from kg.terms.meanings import OF_VLLM, OWN, kinds, programs
 from recommender.cost_model.facts.device import PRECISION_NAMES
@@ -15,13 +17,7 @@ from recommender.ranking.feasibility.server_fit import PAGE
 from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
 from recommender.ranking.starts.flags.layout_flags import FIELDED, MEGATRON, spelt_settings
 from recommender.ranking.starts.lengths import longest, shared_context
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.values import Value
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.situation import StartSituation
 
 MINDSPEED = frozenset({"mindspeed", "mindspeed-llm", "mindspeed-mm", "mindspeed-rl"})
 _QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS"

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.dialects import spelling_in, statement
 from kg.terms.meanings import divides, meaning_of, own_names, programs, settings_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from recommender.ranking.plan_setting import Origin, PlanSetting
 from recommender.ranking.starts.assumed import untold
 from recommender.ranking.starts.flags.layout_flags import spelt_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.values import Value
-    from recommender.ranking.starts.screening import Screen
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.screening import Screen
+from recommender.ranking.starts.situation import StartSituation
 
 
 def in_place_of(settings: Sequence[PlanSetting], others: Sequence[PlanSetting]) -> list[PlanSetting]:

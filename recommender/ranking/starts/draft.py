@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from kg.nouns.recipe import Recipe
+from kg.nouns.situation import StatedFact
 from kg.terms.dialects import statement
 from kg.terms.purposes import QUANTISATION, plain_key
+from recommender.cost_model.priced_step import PricedStep
+from recommender.cost_model.question import Question
+from recommender.ranking.change import NotHere
+from recommender.ranking.layout_question import LayoutQuestion
+from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.starts.layout_choice import OTHER_PRECISION
-from recommender.ranking.starts.recipes.agreement import agreed_settings
+from recommender.ranking.starts.recipes.agreement import AgreedSetting, agreed_settings
 from recommender.ranking.starts.recipes.kin import kin_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.recipe import Recipe
-    from kg.nouns.situation import StatedFact
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
-    from recommender.ranking.change import NotHere
-    from recommender.ranking.layout_question import LayoutQuestion
-    from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+from recommender.ranking.starts.situation import StartSituation
 
 IN_THE_START = 0.5
 """Weight of recipes from which a setting is part of the start: more set it than do not."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, NoEvidenceError
-from kg.nouns.entities import Better, Objective
+from kg.nouns.entities import Better, Objective, Problem
 from kg.nouns.framework import Framework
-from kg.nouns.values import Settings
+from kg.nouns.values import Settings, Value
 from kg.terms.metrics import priced_as
 from kg.terms.purposes import plain_key
+from kg.terms.setting_registry import ReleaseSettings
 from kg.triples.finders import ModelFinder, StrategyFinder
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import model_facts
 from kg.triples.serialisation import all_of
 from recommender.applicability.framework import maker_of, running_framework
@@ -23,6 +26,7 @@ from recommender.applicability.unread_names import unread_names
 from recommender.cost_model.assumed import assumed_count, assumed_precision
 from recommender.cost_model.layout_domain import LARGEST
 from recommender.cost_model.machine import TOLD_FACTS, link_note
+from recommender.cost_model.priced_step import PricedStep
 from recommender.cost_model.settings.engine_defaults import host_note
 from recommender.ranking.feasibility.training_fit import (
     TrainingFit,
@@ -30,8 +34,9 @@ from recommender.ranking.feasibility.training_fit import (
     fit_of_question,
     refuse_inference_chips,
 )
-from recommender.ranking.layout_question import LIMITED, on_devices
-from recommender.ranking.measured.exact_runs import words_of
+from recommender.ranking.layout_question import LIMITED, LayoutQuestion, on_devices
+from recommender.ranking.measured.exact_runs import ExactRun, words_of
+from recommender.ranking.measured.near_runs import NearRuns
 from recommender.ranking.model_traits import ModelTraits, accuracy_in
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.draft import StartDraft, worth_testing
@@ -40,6 +45,7 @@ from recommender.ranking.starts.launchable import in_release
 from recommender.ranking.starts.layout_choice import (
     TRUST_IN_TIMES,
     TRUST_UNHEARD,
+    ChosenLayout,
     choose_layouts,
     shown_layouts,
 )
@@ -57,7 +63,7 @@ from recommender.ranking.starts.lengths import stretched_positions
 from recommender.ranking.starts.pinned_start import as_it_ran, asked_work, with_own_number, written_layout
 from recommender.ranking.starts.pricing import layout_question, why_unpriced
 from recommender.ranking.starts.recipes.company import Company
-from recommender.ranking.starts.recipes.resemblance import KnownRecipes, weigh
+from recommender.ranking.starts.recipes.resemblance import KnownRecipes, WeighedRecipe, weigh
 from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.starts import StartReliability, Starts
@@ -72,21 +78,6 @@ from recommender.ranking.starts.support import (
     weights_of,
     why_not_judged,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.ranking.layout_question import LayoutQuestion
-    from recommender.ranking.measured.exact_runs import ExactRun
-    from recommender.ranking.measured.near_runs import NearRuns
-    from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 TOO_FEW = "nor on any number of devices that the {:,.0f} samples of a step keep busy"
 NO_ROOM = "the parallel sizes in use leave too little memory"

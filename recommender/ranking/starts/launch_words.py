@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.situation import RECIPE
 from kg.terms.meanings import table
 from kg.terms.purposes import plain_key
-from recommender.ranking.plan_setting import Origin, settings_by_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from kg.nouns.layout import ParallelLayout
-    from recommender.ranking.plan_setting import PlanSetting
-    from recommender.ranking.starts.draft import StartDraft
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
+from recommender.ranking.starts.draft import StartDraft
+from recommender.ranking.starts.situation import StartSituation
 
 KEYED = frozenset({"torchtune", "maxtext"})
 """Trainers whose commands take settings as ``key=value`` alone, their recipe and its file as words."""

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from ingest.questions.launches.shell import read_script
-from kg.nouns.look_up import Standing
+from kg.nouns.look_up import LookUp, Standing
 from kg.nouns.setting import SettingPlace, read_value
-from kg.nouns.values import Settings, parse_json, show
+from kg.nouns.values import Settings, Value, parse_json, show
 from kg.terms.meanings import meaning_of, plain_name
 from kg.terms.purposes import Purpose, purpose
 from kg.terms.setting_conflicts import broken_conflicts, cure
+from kg.terms.setting_registry import ReleaseSettings
 from kg.terms.successors import successors
 from recommender.ranking.paste import COMMANDS, carrying_flag, flag_objects, pasted, value_words
-from recommender.ranking.plan_setting import FIELDS, Origin, settings_by_key
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from kg.nouns.look_up import LookUp
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.ranking.plan_setting import PlanSetting
-    from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting, settings_by_key
+from recommender.ranking.start import StartConfiguration
+from recommender.ranking.starts.situation import StartSituation
 
 _TO_FILL = re.compile(r"[A-Z][A-Z_]+")
 """A value that the user fills in, such as ``SERVER_RANK``."""

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from kg.nouns.layout import DEGREES, ParallelLayout
-from kg.nouns.recipe import experts_spread
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.recipe import Recipe
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.ranking.model_traits import ModelTraits
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+from kg.nouns.recipe import Recipe, experts_spread
+from recommender.cost_model.priced_step import PricedStep
+from recommender.ranking.model_traits import ModelTraits
+from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 TRUST_IN_TIMES = 0.3
 """Weight of a nat of modelled merit against a nat of agreement among recipes. Chosen on the shipped recipes;

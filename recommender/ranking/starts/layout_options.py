@@ -5,24 +5,28 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
+from kg.nouns.entities import Limit, Problem
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.layout import DEGREES, ParallelLayout
+from kg.nouns.situation import StatedFact
 from kg.terms.metrics import priced_as
 from recommender.cost_model.assumed import assumed_whole_step
+from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.layout_domain import (
     fewer_devices,
     fullest,
     more_devices,
 )
 from recommender.cost_model.priced_step import PricedStep, price
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import replicated_by
 from recommender.cost_model.settings.plans import CHOICES, PHASES, LayoutError
 from recommender.cost_model.workloads.memory_fit import least_bytes, memory_bytes
@@ -34,14 +38,6 @@ from recommender.cost_model.workloads.serving_flow import (
 from recommender.ranking.change import LEAST_LOG_GAIN, LEAST_SHOWN
 from recommender.ranking.layout_question import LIMITED, LayoutQuestion, batches, on_devices
 from recommender.ranking.start import ExpectedValue
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from kg.nouns.entities import Limit, Problem
-    from kg.nouns.situation import StatedFact
-    from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.question import Question
 
 Floats = NDArray[np.float64]
 

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kg.errors import InfeasibleError, InputError
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.dialects import positive, statement
 from recommender.cost_model.layout_domain import BY_LAYERS, divisors, powers
 from recommender.cost_model.priced_step import PricedStep
+from recommender.cost_model.question import Question
 from recommender.ranking.change import NotHere
+from recommender.ranking.feasibility.training_fit import TrainingFit
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed import assumed_settings
-from recommender.ranking.starts.draft import WORTH_TESTING
+from recommender.ranking.starts.draft import WORTH_TESTING, StartDraft
 from recommender.ranking.starts.flags.layout_flags import SPLITTING
 from recommender.ranking.starts.launchable import launchable
-from recommender.ranking.starts.layout_choice import choose_layouts
+from recommender.ranking.starts.layout_choice import ChosenLayout, choose_layouts
 from recommender.ranking.starts.layout_options import missed
 from recommender.ranking.starts.lengths import falls_short
 from recommender.ranking.starts.pricing import started_price, started_question
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
+from recommender.ranking.starts.screening import Screen
+from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.writing import repriced, write_start
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from recommender.cost_model.question import Question
-    from recommender.ranking.feasibility.training_fit import TrainingFit
-    from recommender.ranking.starts.draft import StartDraft
-    from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.screening import Screen
-    from recommender.ranking.starts.situation import StartSituation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

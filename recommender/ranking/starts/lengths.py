@@ -5,30 +5,25 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from kg.errors import InfeasibleError
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.dialects import positive, statement
 from kg.terms.meanings import OF_VLLM, meaning_of
 from kg.terms.model_name import rotary_of
 from kg.terms.purposes import plain_key
+from kg.terms.setting_registry import ReleaseSettings
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
 from recommender.ranking.feasibility.server_fit import PAGE, STRETCHES, ServerMemory
-from recommender.ranking.plan_setting import settings_by_key
+from recommender.ranking.plan_setting import PlanSetting, settings_by_key
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.recipes.recipe_load import AT_ONCE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.cost_model.question import Question
-    from recommender.ranking.plan_setting import PlanSetting
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.situation import StartSituation
 
 MOST_STRETCHED = 4.0
 """Positions by YaRN over those of the model up to which a start stretches them: what Qwen documents of its

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.dialects import statement
 from kg.terms.meanings import programs, usual_place
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.dialects import translate
-from recommender.ranking.measured.exact_runs import MEASURED_SO, AskedWork
+from recommender.ranking.measured.exact_runs import MEASURED_SO, AskedWork, ExactRun
 from recommender.ranking.plan_setting import Origin, settings_by_key
-from recommender.ranking.start import ExpectedValue
+from recommender.ranking.start import ExpectedValue, StartConfiguration
 from recommender.ranking.starts.current_settings import with_current
 from recommender.ranking.starts.flags.layout_flags import layout_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.values import Value
-    from recommender.cost_model.question import Question
-    from recommender.ranking.measured.exact_runs import ExactRun
-    from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.screening import Screen
-    from recommender.ranking.starts.situation import StartSituation
-    from recommender.ranking.starts.starts import Starts
+from recommender.ranking.starts.screening import Screen
+from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.starts import Starts
 
 
 def asked_work(

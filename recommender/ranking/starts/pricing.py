@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
 from kg.nouns.layout import DEGREES
+from kg.nouns.values import Value
 from kg.terms.dialects import spell, statement
 from kg.terms.meanings import meaning_of
 from kg.terms.model_name import quantised_format
 from kg.terms.purposes import QUANTISATION, plain_key
+from kg.triples.hardware_tree import HardwareTree
 from recommender.cost_model.assumed import (
     USUAL_LENGTH,
     assumed_adapters,
@@ -25,7 +27,7 @@ from recommender.cost_model.assumed import (
 from recommender.cost_model.facts.device import UNPACKED
 from recommender.cost_model.layout_domain import BY_LAYERS, fullest
 from recommender.cost_model.machine import NETWORK_FACTS
-from recommender.cost_model.priced_step import price
+from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.question import Question, is_step
 from recommender.cost_model.settings.dialects import translate
 from recommender.cost_model.settings.engine_defaults import (
@@ -39,24 +41,16 @@ from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
 from recommender.ranking.feasibility.server_fit import above_zero
 from recommender.ranking.layout_question import LIMITED, SHORTEST, LayoutQuestion
-from recommender.ranking.starts.draft import quantises
+from recommender.ranking.start import StartConfiguration
+from recommender.ranking.starts.draft import StartDraft, quantises
 from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.flags.layout_flags import SPLITTING
+from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.layout_choice import degrees as degrees_of
 from recommender.ranking.starts.lengths import most_tokens
 from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, is_load_of, recipe_load
+from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 from recommender.ranking.starts.rollout import ONLY_THE_UPDATE, ROLLED
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.draft import StartDraft
-    from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 FOUR_BIT = "w4"
 _ALL_SHARED = 3

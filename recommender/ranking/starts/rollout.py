@@ -7,25 +7,21 @@ the room. Both take turns, so an update has the whole memory.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from kg.nouns.values import Value
 from kg.terms.dialects import spell, statement
 from kg.terms.meanings import meaning_of
+from recommender.cost_model.priced_step import PricedStep
+from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 from recommender.ranking.layout_question import LayoutQuestion
+from recommender.ranking.plan_setting import PlanSetting
 from recommender.ranking.starts.flags.layout_flags import spelt_settings
 from recommender.ranking.starts.layout_options import layout_options
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from kg.nouns.values import Value
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
-    from recommender.ranking.plan_setting import PlanSetting
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.situation import StartSituation
 
 ROLLED = frozenset({"verl", "verl-megatron", "mindspeed-rl", "openrlhf-ppo"})
 """Programs whose model writes answers on the devices that it is trained on."""

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Configuration, Problem
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.recipe import Role
 from kg.nouns.situation import STAYS
+from kg.terms.conditions import FactValue
 from kg.terms.dialects import statement
 from kg.terms.purposes import plain_key
 from kg.terms.tasks import task_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.entities import Configuration, Problem
-    from kg.nouns.layout import ParallelLayout
-    from kg.terms.conditions import FactValue
-    from recommender.applicability.framework import RunningFramework
-    from recommender.ranking.model_traits import ModelTraits
+from recommender.applicability.framework import RunningFramework
+from recommender.ranking.model_traits import ModelTraits
 
 _CURRENT = "current."
 ROLES = {

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from recommender.ranking.layout_question import LIMITED
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.situation import StatedFact
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
-    from recommender.ranking.change import NotHere
-    from recommender.ranking.layout_question import LayoutQuestion
-    from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import StartSituation
+from kg.nouns.layout import ParallelLayout
+from kg.nouns.situation import StatedFact
+from recommender.cost_model.priced_step import PricedStep
+from recommender.cost_model.question import Question
+from recommender.ranking.change import NotHere
+from recommender.ranking.layout_question import LIMITED, LayoutQuestion
+from recommender.ranking.start import StartConfiguration
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
+from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+from recommender.ranking.starts.situation import StartSituation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from kg.errors import InputError, MissingFactError
+from kg.nouns.entities import Problem
+from kg.nouns.knowledge import Model
 from kg.nouns.layout import ParallelLayout
-from kg.nouns.recipe import Authority
-from kg.nouns.values import show
+from kg.nouns.recipe import Authority, Recipe
+from kg.nouns.situation import StatedFact
+from kg.nouns.values import Value, show
 from kg.terms.purposes import plain_key
+from kg.triples.hardware_tree import HardwareTree
 from recommender.applicability.question_facts import table_bytes
 from recommender.cost_model.assumed import ADMITTED, assumed_by_price
 from recommender.cost_model.layout_domain import fullest
-from recommender.cost_model.priced_step import price
+from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes
 from recommender.ranking.feasibility.server_fit import server_fit
 from recommender.ranking.feasibility.training_fit import activations_beyond, states_beyond
-from recommender.ranking.layout_question import LIMITED
+from recommender.ranking.layout_question import LIMITED, LayoutQuestion
 from recommender.ranking.measured.best_case import describe_run
+from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.paste import shell_word
+from recommender.ranking.plan_setting import PlanSetting
 from recommender.ranking.start import OFFICIAL
-from recommender.ranking.starts.layout_choice import degrees, likeness
+from recommender.ranking.starts.draft import StartDraft
+from recommender.ranking.starts.layout_choice import ChosenLayout, degrees, likeness
 from recommender.ranking.starts.layout_options import USUAL_TPOT_S, arriving
 from recommender.ranking.starts.recipes.agreement import differences
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.knowledge import Model
-    from kg.nouns.recipe import Recipe
-    from kg.nouns.situation import StatedFact
-    from kg.nouns.values import Value
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.ranking.layout_question import LayoutQuestion
-    from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.plan_setting import PlanSetting
-    from recommender.ranking.starts.draft import StartDraft
-    from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.situation import StartSituation
 
 SHOWN = 3
 """Settings of an official configuration that a line names."""

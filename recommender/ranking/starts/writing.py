@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
+from kg.nouns.entities import Problem
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.dialects import statement
 from kg.terms.meanings import OF_VLLM, OWN_NAMES, file_of, meaning_of
 from kg.terms.model_name import read_name
@@ -14,16 +17,20 @@ from kg.terms.precisions import GGUF_BITS, canonical_precision
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
+from kg.terms.setting_registry import ReleaseSettings
 from recommender.cost_model.facts.device import UNPACKED
+from recommender.cost_model.priced_step import PricedStep
+from recommender.cost_model.question import Question
 from recommender.ranking.layout_question import LIMITED, SHORTEST
 from recommender.ranking.measured.best_case import case_settings, runs_of
+from recommender.ranking.measured.measured_run import MeasuredRun
 from recommender.ranking.model_traits import accuracy_in
 from recommender.ranking.paste import OVERRIDING, UNNAMED
 from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting, settings_by_key
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.assumed import OF_ADAPTERS, assumed_settings, one_queue
 from recommender.ranking.starts.current_settings import in_place_of, with_current
-from recommender.ranking.starts.draft import IN_THE_START
+from recommender.ranking.starts.draft import IN_THE_START, StartDraft
 from recommender.ranking.starts.drafting import DRAFT_MODEL
 from recommender.ranking.starts.flags.layout_flags import (
     FIELDED,
@@ -41,29 +48,16 @@ from recommender.ranking.starts.flags.server_flags import (
     with_own_sizes,
 )
 from recommender.ranking.starts.launch_words import KEYED, launch_words, method_settings
+from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.layout_options import expected_of
 from recommender.ranking.starts.lengths import adapted, longest, startable, stretched_positions
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_load_of
 from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
-from recommender.ranking.starts.screening import SIXTEEN_BIT
+from recommender.ranking.starts.screening import SIXTEEN_BIT, Screen
+from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.support import because, memory_line, official, recipes_behind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.cost_model.priced_step import PricedStep
-    from recommender.cost_model.question import Question
-    from recommender.ranking.measured.measured_run import MeasuredRun
-    from recommender.ranking.starts.draft import StartDraft
-    from recommender.ranking.starts.layout_choice import ChosenLayout
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.screening import Screen
-    from recommender.ranking.starts.situation import StartSituation
 
 _TUNED = {"instruct": "Instruct", "chat": "Chat", "it": "it", "thinking": "Thinking"}
 """Ends of the names by which publishers of weights call those tuned for answers, beside the base model."""

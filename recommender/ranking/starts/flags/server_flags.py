@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
+from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.dialects import statement
 from kg.terms.meanings import OF_VLLM, table
 from kg.terms.purposes import plain_key
+from kg.terms.setting_registry import ReleaseSettings
 from recommender.ranking.paste import OF_DIFFUSION
-from recommender.ranking.plan_setting import Origin, settings_by_key
+from recommender.ranking.plan_setting import Origin, PlanSetting, settings_by_key
+from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.flags.layout_flags import of_one_server, spelt_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from kg.nouns.layout import ParallelLayout
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.ranking.plan_setting import PlanSetting
-    from recommender.ranking.start import StartConfiguration
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.situation import StartSituation
 
 POOLED = {"embedding": "embed", "reranking": "score"}
 """Tasks that end in a vector or a score, by vLLM's name for them (``--task``, 0.6.4 to 0.12)."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kg.nouns.recipe import Recipe, RecipeSetting
 from kg.nouns.setting import SettingPlace
 from kg.terms.purposes import Purpose, plain_key, purpose
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kg.nouns.recipe import Recipe, RecipeSetting
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 LEAST_WEIGHT = 1e-4
 """Recipes that weigh less are not read; a choice, for speed."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 
 FEWEST_TO_TELL = 3
 """Recipes with a setting from which a companion that none sets counts as left out; a choice."""
