@@ -41,6 +41,7 @@ from kg.nouns.entities import Problem
 from kg.nouns.layout import ParallelLayout
 from kg.nouns.recipe import Recipe
 from kg.nouns.setting import SettingPlace
+from kg.terms.successors import newest_word
 from recommender.ranking.plan.planner import Planned
 from recommender.ranking.plan_setting import FIELDS
 from recommender.ranking.starts.finder import StartFinder
@@ -217,18 +218,17 @@ class Bench:
                     self.verdicts[name, kind].refused += 1
 
     def truth(self, problem: Problem, row: dict[str, Any]) -> Pairs:
-        """The tuning settings of a recipe; what the release does without being told is none."""
+        """The tuning settings of a recipe in the words of the release; what that does untold is none."""
         starts = self.workspace.snapshot.recommender.planner.starts
         situation = starts.situation(problem)
         release = starts.release(situation) if situation is not None else None
-        return tuning(
-            (place, s["key"], s["value"])
-            for s in row["settings"]
-            if (place := PLACES.get(s["where"]) or SettingPlace(s["where"]))
-            and (
-                release is None or not release.look_up(s["key"], place, suggest=False).is_default(s["value"])
-            )
-        )
+        said = []
+        for s in row["settings"]:
+            place = PLACES.get(s["where"]) or SettingPlace(s["where"])
+            found = release.look_up(s["key"], place, suggest=False) if release is not None else None
+            if found is None or not found.is_default(s["value"]):
+                said.append((place, s["key"], newest_word(found, s["value"]) if found else s["value"]))
+        return tuning(said)
 
     def problem(self, row: dict[str, Any]) -> Problem:
         """The question of a recipe: its model, phase, devices, framework and context."""

@@ -122,18 +122,6 @@ class Recipe:
                 raise ValueError(f"{getattr(self, name)} {name}")
         self._check_layout()
 
-    @property
-    def has_own_launcher(self) -> bool:
-        """True if it configures another program of the framework, whose settings do not go with its flags.
-
-        MindSpeed-LLM has two: one takes Megatron's flags, one YAML files for fully sharded data parallelism,
-        or their fields as flags with dots.
-        """
-        return any(
-            item.where is SettingPlace.YAML or (item.where is SettingPlace.FLAG and "." in item.key)
-            for item in self.settings
-        )
-
     def _check_layout(self) -> None:
         product = devices_of(self.layout) * self.instances
         if any(name in self.layout for name in SIZES) and product != self.devices:

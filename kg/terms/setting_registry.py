@@ -378,7 +378,7 @@ def softwares() -> tuple[str, ...]:
 def _lent() -> dict[str, str]:
     """Programs that are another one with another backend, by whose releases they go."""
     rows = table("meanings")["programs"].items()
-    return {name: row["registry"] for name, row in rows if "registry" in row}
+    return {name: row["registry"] for name, row in rows if row.get("registry") in _shipped()}
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 
 from kg.nouns.look_up import LookUp, Standing
 from kg.nouns.setting import Setting
@@ -54,3 +55,17 @@ def successors(release: ReleaseSettings, answer: LookUp, value: Value) -> Mappin
     if not (same_kind and after.usable and after.setting is not None and after.setting.accepts(value)):
         return None
     return {setting.replaced_by: value}
+
+
+def newest_word(answer: LookUp, value: Value) -> Value:
+    """The word of a release for a value of a setting that it has: another where that took its place."""
+    setting = answer.setting
+    if setting is None or answer.standing is not Standing.TAKEN:
+        return value
+    forms = table("successors").get(setting.software, {}).get(setting.key, {})
+    words = (
+        form[setting.key]
+        for old, form in forms.items()
+        if setting.key in form and fnmatchcase(str(value), str(old))
+    )
+    return next((word for word in words if setting.accepts(word)), value)

@@ -22,7 +22,8 @@ DRAFTS = "speculative_"
 DRAFT_MODELS = frozenset({"speculative_config.model", "speculative_draft_model_path"})
 DRAFT_MODEL = "DRAFT_MODEL"
 """Stands for the path of a draft model, which recipes keep on disks of their own."""
-_METHODS = frozenset({"speculative_config.method", "speculative_algorithm"})
+METHODS = frozenset({"speculative_config.method", "speculative_algorithm"})
+"""Keys of what drafts."""
 _OF_THE_MODEL = ("mtp", "nextn", "dspark")
 _OF_THE_PROMPT = frozenset({"ngram", "ngram_gpu", "suffix"})
 _PATHS = {"speculative_config.method": "speculative_config.model"}
@@ -39,7 +40,7 @@ def drafted_whole(
     """
     settings = list(kept)
     drafts = [item for item in settings if plain_key(item.key).startswith(DRAFTS)]
-    method = next((item for item in drafts if plain_key(item.key) in _METHODS), None)
+    method = next((item for item in drafts if plain_key(item.key) in METHODS), None)
     path = next((item for item in drafts if plain_key(item.key) in DRAFT_MODELS), None)
     if not drafts:
         return settings, []

@@ -19,16 +19,16 @@ from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_registry import registry
-from kg.terms.successors import successors
+from kg.terms.successors import newest_word, successors
 from recommender.applicability.gate import judge
 from recommender.ranking.change import NotHere
-from recommender.ranking.starts.drafting import DRAFT_MODELS, DRAFTS, drafted_whole
+from recommender.ranking.starts.drafting import DRAFT_MODEL, DRAFT_MODELS, DRAFTS, METHODS, drafted_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kg.nouns.framework import Framework
-    from kg.nouns.knowledge import Strategy
+    from kg.nouns.knowledge import Assignment, Strategy
     from kg.nouns.look_up import LookUp
     from kg.nouns.recipe import RecipeSetting
     from kg.nouns.values import Value
@@ -216,7 +216,7 @@ class Screen:
             if not found.setting.accepts(item.value):
                 because = f"{self.situation.framework.version} does not take {item.value}"
                 return item, NotHere(strategy=item.key, because=because, fact="release")
-            item = replace(item, key=found.setting.key)
+            item = replace(item, key=found.setting.key, value=str(newest_word(found, item.value)))
         return item, None
 
     def _by_question(self, item: AgreedSetting) -> NotHere | None:
@@ -272,6 +272,8 @@ class Screen:
     def _by_knowledge(self, item: AgreedSetting) -> NotHere | None:
         """Refuse settings that the knowledge rules out: all strategies that set them fail here."""
         failed: NotHere | None = None
+        if plain_key(item.key).startswith(DRAFTS) and plain_key(item.key) not in METHODS:
+            return None  # how far it goes: the method is judged
         facts = dict(self.situation.facts)
         if item.first.model == self.situation.model.id:  # what drafts in a recipe of the model is there
             facts.pop("public_drafts", None)
@@ -316,14 +318,22 @@ def _parameter(item: AgreedSetting) -> str:
 
 
 def _sets(strategy: Strategy, item: AgreedSetting) -> bool:
-    parameter = _parameter(item)
-    for one in strategy.sets:
-        if one.parameter == parameter or one.parameter.rpartition(".")[2] == parameter:
-            value = "true" if one.value is None else str(one.value).lower()
-            return value == item.value.lower() or (
-                value in {"1", "true"} and item.value.lower() in {"1", "true"}
-            )
-    return False
+    """True if a strategy sets what a recipe has, and that recipe all else that it sets for the program."""
+    had = {plain_key(one.key).rpartition(".")[2]: one.value for one in item.first.settings}
+    had[_parameter(item).rpartition(".")[2]] = item.value
+    mine = {one.software for one in strategy.sets if _is_of(one, _parameter(item))}
+    values = ((one, had.get(plain_key(one.parameter).rpartition(".")[2])) for one in strategy.sets)
+    return bool(mine) and all(_is_value(one, value) for one, value in values if one.software in mine)
+
+
+def _is_of(one: Assignment, parameter: str) -> bool:
+    return parameter in {one.parameter, one.parameter.rpartition(".")[2]}
+
+
+def _is_value(one: Assignment, value: str | None) -> bool:
+    """True if a value is the one that is assigned, or words are assigned that a user fills in."""
+    text, said = ("true" if one.value is None else str(one.value).lower()), (value or "").lower()
+    return text in {said, DRAFT_MODEL.lower()} or {text, said} <= {"1", "true"}
 
 
 def _typed(text: str) -> Value:

@@ -40,13 +40,13 @@ def layout_settings(
         origin: What the layout comes from.
         source: Where that can be read.
     """
-    if framework not in SPLITTING:
+    anyway = stated_anyway(framework, experts=experts) if framework in programs() else ()
+    if framework not in SPLITTING and not anyway:
         return []
     sizes = {name: getattr(layout, name) for name in DEGREES}
     sizes |= {"world": layout.devices, "etp": layout.devices // layout.ep, "dp_attention": "dp"}
     if framework in WHOLE:
         sizes["dp_attention"] = "tp"
-    anyway = stated_anyway(framework, experts=experts)
     made = []
     for fact in dict.fromkeys(item.fact for item in settings_of(framework)):
         is_implied = fact == "tp" and "world" in anyway and layout.dp == 1

@@ -13,7 +13,6 @@ from kg.triples.finders import recipes_of
 from recommender.applicability.programs import unmodelled
 from recommender.ranking.layout_question import SHORTEST
 from recommender.ranking.model_traits import is_same_network
-from recommender.ranking.starts.flags.layout_flags import MEGATRON
 from recommender.ranking.starts.recipes.kin import in_words_of, kin_of
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
 
@@ -233,7 +232,6 @@ class KnownRecipes:
                     lambda hardware: not vendor or self._tree.path(hardware)[-1:] in {vendor, ()},
                 )
                 if item.id not in self._withheld
-                and not (item.framework in MEGATRON and item.has_own_launcher)
             ]
             self._found[key] = list(in_words_of(key[0], found))
         return self._found[key]

@@ -1,11 +1,15 @@
 """The framework of a question: the one that it names, or the usual one."""
 
+import json
+
 import pytest
 
+import data
 from kg.errors import NoEvidenceError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.framework import Framework
 from kg.nouns.values import Settings, Value
+from kg.terms.meanings import variant_of
 from kg.terms.setting_registry import registry
 from recommender.applicability.framework import RunningFramework, maker_of, newest_release, running_framework
 
@@ -183,6 +187,24 @@ def test_a_program_is_the_variant_of_it_that_settings_are_of(current: dict[str, 
     running = found("nvidia", "training", current=current, verl="0.7.0")
     assert running is not None
     assert (running.id, running.version) == (name, "0.7.0")
+
+
+@pytest.mark.parametrize(
+    ("program", "sign"),
+    [
+        ("mindspeed-llm", "parallel.fsdp_size"),
+        ("mindspeed-mm", "parallel.fsdp_plan.param_dtype"),
+        ("nemo", ""),
+    ],
+)
+def test_official_recipes_are_of_the_variant_that_they_configure(program: str, sign: str) -> None:
+    lines = [line for name in data.files("recipes", ".jsonl") for line in data.text(name).splitlines()]
+    recipes = [one for one in map(json.loads, lines) if one["framework"].startswith(program)]
+    for one in recipes:
+        settings = {item["key"]: item["value"] for item in one["settings"]}
+        assert one["framework"] == variant_of(program, settings), one["id"]
+    keys = {(one["framework"], item["key"]) for one in recipes for item in one["settings"]}
+    assert not sign or {name for name, key in keys if key.endswith(sign)} == {f"{program}-fsdp"}
 
 
 def test_flags_that_are_gone_since_tell_the_release() -> None:

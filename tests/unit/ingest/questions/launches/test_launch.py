@@ -138,7 +138,7 @@ def test_a_trainer_that_is_told_its_model_by_name_and_its_settings_by_a_file() -
         "c",
     )
     assert (told.question["model"], told.question["count"]) == ("/w/Qwen3-8B/", 8)
-    assert told.question["current"] == {"parallel.fsdp_size": 8}
+    assert told.question["current"] == {"parallel.fsdp_size": 8, "training.output_dir": "./o"}
     assert told.notes == ("c: not read: the settings in a/b.yaml",)
 
 

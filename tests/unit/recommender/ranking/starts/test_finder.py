@@ -9,6 +9,7 @@ import pytest
 
 from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
+from kg.nouns.recipe import Authority
 from recommender.cost_model.settings.plans import canonical_name
 from recommender.ranking.plan_setting import Origin
 from recommender.ranking.starts.finder import NO_ROOM
@@ -432,3 +433,21 @@ def test_price_decides_between_layouts_of_cards_that_pcie_alone_joins(
     merits = {one.layout: one.log_merit or -math.inf for one in layout_options(question)}
     assert found.first.layout is not None
     assert merits[found.first.layout] > max(merits.values()) - CLEARLY
+
+
+@pytest.mark.parametrize(
+    ("program", "hardware"),
+    [
+        ("nemo", "NVIDIA H100 SXM"),
+        ("verl-megatron", "NVIDIA H100 SXM"),
+        ("mindspeed-llm-fsdp", "910C"),
+        ("mindspeed-mm-fsdp", "910C"),
+    ],
+)
+def test_programs_with_fields_are_planned_by_recipes_of_their_own(
+    shipped: Workspace, program: str, hardware: str
+) -> None:
+    asked = starts(
+        shipped, model="qwen3-32b", phase="training", hardware=hardware, count=64, software={program: ""}
+    )
+    assert any(one.recipe.authority is not Authority.THIRD_PARTY for one in asked.recipes)

@@ -139,6 +139,18 @@ def test_a_switch_that_a_strategy_sets_is_on_however_it_is_spelt(value: str, goe
     assert (knowing(strategy("chip-b", value=1)).sift([item])[0] == []) is goes
 
 
+@pytest.mark.parametrize(
+    ("beside", "goes"), [({"--swap-space": "4"}, True), ({"--max-num-seqs": "9"}, False)]
+)
+def test_a_strategy_of_two_settings_judges_recipes_that_have_both(beside: dict[str, str], goes: bool) -> None:
+    both = strategy("chip-b")
+    both = replace(both, sets=(*both.sets, Assignment(parameter="swap_space", value=4, flag="--swap-space")))
+    item = agreed(
+        "--block-size", "64", first=recipe(sets={"--block-size": "64", **beside}, hardware="chip-b")
+    )
+    assert (knowing(both).sift([item])[0] == []) is goes
+
+
 def test_what_was_published_for_this_very_hardware_stays() -> None:
     item = agreed("--block-size", "64", first=recipe(hardware="chip-a"))
     assert knowing(strategy("chip-b")).sift([item])[0] == [item]

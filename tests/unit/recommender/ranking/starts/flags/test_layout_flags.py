@@ -56,6 +56,11 @@ def test_megatron_works_out_the_replicas_itself() -> None:
     assert flags("mindspeed-llm", experts=True, tp=2, ep=4)["--expert-model-parallel-size"] == 4
 
 
+def test_a_trainer_that_shards_is_told_over_how_many_devices_if_it_does_not_count_them() -> None:
+    assert flags("mindspeed-llm-fsdp", dp=8) == {"parallel.fsdp_size": 8}
+    assert flags("verl", dp=8) == {}
+
+
 def test_stages_of_blocks_that_do_not_divide_are_filled_or_end_early() -> None:
     filled = flags("mindspeed-llm", layers=94, pp=8, dp=2)
     assert (filled["--num-layers"], filled["--noop-layers"]) == (96, "94,95")
