@@ -59,6 +59,25 @@ _SHAPE = {
     **{name: name.upper() for name in ("m", "n", "k", "g")},
     **{name: name for name in ("problem_size", "hidden_size", "num_layers", "vocab_size", "concurrency")},
 }
+_CHINESE = {
+    **dict.fromkeys(("模型", "模型名", "模型名称"), "model"),
+    **dict.fromkeys(("硬件", "芯片", "设备", "机型", "加速卡"), "hardware"),
+    **dict.fromkeys(("卡数", "芯片数", "设备数"), "devices"),
+    **dict.fromkeys(("并发", "并发数", "并发请求数"), "concurrency"),
+    **dict.fromkeys(("输入长度", "输入"), "input_len"),
+    **dict.fromkeys(("输出长度", "输出"), "output_len"),
+    **dict.fromkeys(("精度", "数据类型", "量化"), "precision"),
+    **dict.fromkeys(("张量并行", "张量并行度"), "tp"),
+    **dict.fromkeys(("流水线并行", "流水线并行度", "流水并行"), "pp"),
+    **dict.fromkeys(("数据并行", "数据并行度"), "dp"),
+    **dict.fromkeys(("专家并行", "专家并行度"), "ep"),
+    **dict.fromkeys(("批大小", "批次大小"), "batch_size"),
+    **dict.fromkeys(("状态", "结果"), "status"),
+    "序列长度": "seq_len", "全局批大小": "global_batch", "微批大小": "micro_batch", "框架": "framework",
+    "版本": "version", "算子": "operator", "备注": "notes",
+}  # fmt: skip
+"""Headers in Chinese by ours."""
+_UNIT_BEHIND = re.compile(r"\s*([^\s(]+)\s*(\([^)]*\))?\s*")
 _DERIVED = re.compile(r"speed_?up|ratio|improvement|gain|vs_\w+")
 """Columns that other columns give."""
 _WITH_PROMPTS = re.compile(r"(?<![a-z])(total|overall|combined)(?![a-z])")
@@ -127,7 +146,8 @@ class _Draft:
 
     def place(self, column: str) -> None:
         """Add a column to the section that its name and cells suggest."""
-        key = re.sub(r"[\s\-./]+", "_", column.strip().lower())
+        header = _in_english(column)
+        key = re.sub(r"[\s\-./]+", "_", header.strip().lower())
         plain = re.sub(r"^(params|metrics|tags|config|summary)_", "", key)
         cells = [row[column] for row in self._rows if row[column]]
         from_column = {"column": column}
@@ -135,7 +155,7 @@ class _Draft:
         if _DERIVED.fullmatch(plain):
             self._left_out.append(column)
             return
-        if numbers is not None and self._is_metric(column, cells, numbers):
+        if numbers is not None and self._is_metric(column, header, cells, numbers):
             return
         word = plain.replace("#", "n_").replace("__", "_")
         section, name = next(
@@ -159,10 +179,10 @@ class _Draft:
         ):
             self._left_out.append(column)
         else:
-            self._sections["config"][column.strip() or "unnamed"] = from_column
+            self._sections["config"][header.strip() or "unnamed"] = from_column
 
-    def _is_metric(self, column: str, cells: list[str], numbers: list[float]) -> bool:
-        measured = quantity(column)
+    def _is_metric(self, column: str, header: str, cells: list[str], numbers: list[float]) -> bool:
+        measured = quantity(header)
         if measured is not None:
             symbol = measured.unit
             if not symbol:
@@ -171,7 +191,7 @@ class _Draft:
                 symbol = f"? {usual} (values up to {largest:g})"
             self._metrics.append({"column": column, "metric": measured.metric, "unit": symbol})
             return True
-        if (timed := _TIMED.fullmatch(column.strip())) is not None:
+        if (timed := _TIMED.fullmatch(header.strip())) is not None:
             metric = {"column": column, "metric": "kernel_time", "unit": timed["unit"]}
             self._metrics.append({**metric, "config": {"implementation": timed["of"]}})
             return True
@@ -228,6 +248,14 @@ class _Draft:
             width=100,
         )
         return "\n".join([*lines, body])
+
+
+def _in_english(column: str) -> str:
+    """A header whose word is Chinese by our name for it, with its unit; others as they are."""
+    plain = column.replace("（", "(").replace("）", ")")
+    found = _UNIT_BEHIND.fullmatch(plain)
+    word = _CHINESE.get(found[1].lower()) if found else None
+    return plain if found is None or word is None else f"{word} {found[2] or ''}".rstrip()
 
 
 def _are(cells: list[str], known: Iterable[str]) -> bool:

@@ -99,6 +99,20 @@ def test_a_draft_answers_what_headers_tell_and_asks_the_rest(names: NameResolver
     assert ([case.measurement.value for case in cases], report.bad) == ([0.0035, None, 0.004], 0)
 
 
+def test_headers_may_be_chinese(names: NameResolver, tmp_path: Path) -> None:
+    head = "模型名称,芯片,卡数,张量并行度,并发数,输入长度,输出长度,输出吞吐（tokens/s）,首token时延（ms）"
+    (tmp_path / "t.csv").write_text(f"{head}\nQwen3-32B,昇腾910B3,4,2,64,2048,512,1345,1890\n")
+    text = suggest_mapping(tmp_path / "t.csv")
+    assert "?" not in text.partition("\n")[2]
+    (tmp_path / "t.mapping.yaml").write_text(text)
+    cases, _ = ingest(names, tmp_path / "t.csv")
+    assert [(case.measurement.metric, case.measurement.value) for case in cases] == [
+        ("throughput", 1345), ("ttft", 1.89),
+    ]  # fmt: skip
+    work = cases[0].problem.workload
+    assert (work.shape["input_len"], dict(cases[0].configuration)) == (2048, {"tp": 2})
+
+
 def test_a_table_that_names_its_kernels_is_of_kernels(names: NameResolver, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("kernel,device,N,num_warps,time_us\nsoftmax,ascend-910b3,1024,4,5.5\n")
     text = suggest_mapping(tmp_path / "t.csv")

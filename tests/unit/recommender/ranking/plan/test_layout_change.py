@@ -1,6 +1,7 @@
 """A layout that is modelled to be faster than the start is a change to test, never a promise beside it."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,6 +174,13 @@ def test_the_change_makes_the_start_the_alternative(planned: Planned) -> None:
     merged.update({item.key: item.value for item in change.settings})
     wanted = {item.key: item.value for item in other.settings}
     assert {key: merged[key] for key in wanted} == wanted
+
+
+def test_a_layout_of_other_weights_is_no_change_of_layout(shipped: Workspace, planned: Planned) -> None:
+    problem, _ = shipped.problem(QUESTION)
+    others = tuple(replace(one, needs=("MODEL in int4",)) for one in planned.starts.alternatives)
+    starts = replace(planned.starts, alternatives=others)
+    assert not [one for one in layout_changes(problem, starts, "", None) if "Divide" in one.title]
 
 
 def test_a_switch_without_a_flag_that_switches_it_off_is_taken_away() -> None:
