@@ -143,7 +143,9 @@ def _weights(model: ModelSizes, s: Columns, ranks: Floats) -> Floats:
     block = np.full_like(dense, 2.0)
     for bits, size in physics_of("frozen_bytes").items():
         block = np.where(is_frozen & (s["frozen_bits"] == float(bits)), size, block)
-    end_bytes = np.where((block < 2) & (s["pure_bf16"] == 0), PHYSICS["cast_bytes"], 2.0)
+    # peft casts tables beside quantised blocks, unless those are shared out (TRL, trainer/sft_trainer.py)
+    is_cast = (block < 2) & (s["pure_bf16"] == 0) & (s["zero_stage"] < 3)
+    end_bytes = np.where(is_cast, PHYSICS["cast_bytes"], 2.0)
     tables = end_bytes * (ends + (model.embeddings - 1) * table / s["pipeline_parallel"])
     owned = block * (dense + routed - ends) + tables
     blocks = np.maximum(stage_layers(model, s), 1.0)

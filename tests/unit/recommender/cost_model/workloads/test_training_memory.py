@@ -107,6 +107,8 @@ def test_each_table_of_the_vocabulary_is_cast_once_beside_narrow_weights() -> No
         )
         end = PHYSICS["cast_bytes"] if size < 2 else 2
         assert narrow == pytest.approx(size * (wide / 2 - tables) + end * tables)
+    cast, kept = (parts(devices=2, lora_rank=16, frozen_bits=4, zero_stage=3, pure_bf16=n) for n in (0, 1))
+    assert cast["weights"] == kept["weights"]  # where they are shared out they stay in 16 bit
 
 
 def test_compressed_and_grouped_attention_keep_what_they_read() -> None:
