@@ -146,9 +146,10 @@ def read_calls(text: str) -> Iterator[EngineCall]:
                 break
     others = [one for one in found if one[1].id != OWN]
     trained = _trained(nodes, constants)
-    is_own = trains_itself(nodes) and "model_name_or_path" not in trained  # else a library's words say more
+    is_loop = trains_itself(nodes)
+    is_own = is_loop and "model_name_or_path" not in trained  # else a library's words say more
     found = others or (found[:1] if is_own else [])  # one loop has several loaders
-    if not (found or trains_itself(nodes)) and (answers := answering(nodes, imported)) is not None:
+    if not (found or is_loop) and (answers := answering(nodes, imported)) is not None:
         said = {**trained, **answer_settings(nodes, imported)}
         signs = program_signs()[ANSWERING]
         yield EngineCall(node=answers, signs=signs, arguments={}, values=said, environment=environment)
@@ -161,7 +162,8 @@ def read_calls(text: str) -> Iterator[EngineCall]:
         if signs.id == OWN:
             told = {name: value for name, value in call.arguments.items() if name in LOADER}
             values = {"num_workers": 0} | {name: call.values[name] for name in told}
-            own = {**beside, **own_settings(nodes, imported)}
+            whole = {alias: (name, "") for alias, name in packages.items()}
+            own = {**beside, **own_settings(nodes, {**whole, **imported})}
             call = replace(call, arguments=told, values=values, beside=own)
         yield call
 

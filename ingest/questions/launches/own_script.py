@@ -2,7 +2,9 @@
 
 Sources:
     https://docs.pytorch.org/docs/stable/data.html, https://docs.pytorch.org/docs/stable/amp.html,
-    https://docs.pytorch.org/vision/stable/models.html, https://huggingface.co/docs/timm
+    https://docs.pytorch.org/vision/stable/models.html, https://huggingface.co/docs/timm,
+    https://lightning.ai/docs/pytorch/stable/common/trainer.html,
+    https://huggingface.co/docs/accelerate/package_reference/accelerator
 """
 
 import ast
@@ -22,7 +24,13 @@ _ANSWERS = ("dtype", "torch_dtype", "device_map", "max_new_tokens")
 LOADER = frozenset({"batch_size", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor"})
 """Arguments of a loader that decide its speed."""
 _BUILT = "torchvision.models"
-_AS_WRITTEN = frozenset({"non_blocking", "fused", "gradient_as_bucket_view", "static_graph", "bucket_cap_mb"})
+_MODULE = "LightningModule"
+_AS_WRITTEN = frozenset(
+    {
+        "non_blocking", "fused", "gradient_as_bucket_view", "static_graph", "bucket_cap_mb",
+        "find_unused_parameters",
+    }
+)  # fmt: skip
 """Arguments that are settings wherever they stand."""
 _WRAPPED = {
     "DistributedDataParallel": "ddp",
@@ -31,6 +39,13 @@ _WRAPPED = {
     "fully_shard": "fsdp",
     "checkpoint": "gradient_checkpointing",
 }
+_RUNNERS = frozenset(
+    {"lightning.Trainer", "pytorch_lightning.Trainer", "lightning.pytorch.Trainer", "accelerate.Accelerator"}
+)
+"""What runs a loop whose parts a script writes."""
+_TURNS = frozenset({"accumulate_grad_batches", "gradient_accumulation_steps"})
+WORLD = "world"
+"""The devices that a runner is told."""
 _SET = {
     "torch.backends.cudnn.benchmark": "cudnn.benchmark",
     "cudnn.benchmark": "cudnn.benchmark",
@@ -41,8 +56,12 @@ _HALF = frozenset({"autocast", "half", "bfloat16", "float16", "fp16", "bf16", "G
 
 
 def trains_itself(nodes: Iterable[ast.AST]) -> bool:
-    """True if a program computes gradients in a loop of its own."""
-    return any(isinstance(node, ast.Attribute) and node.attr == "backward" for node in nodes)
+    """True if a program computes gradients in a loop of its own, or writes the parts of one for a runner."""
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr == "backward")
+        or (isinstance(node, ast.ClassDef) and any(_text(base).endswith(_MODULE) for base in node.bases))
+        for node in nodes
+    )
 
 
 def answering(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str]]) -> ast.Call | None:
@@ -96,7 +115,7 @@ def own_settings(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str
     named = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     named |= {node.id for node in nodes if isinstance(node, ast.Name)}
     named |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
-    if _MODEL in found and not named & _HALF:
+    if _MODEL in found and not (named & _HALF or {"precision", "torch.autocast"} & found.keys()):
         found["precision"] = "float32"
     return found
 
@@ -127,6 +146,10 @@ def _of_call(node: ast.Call, imported: Mapping[str, tuple[str, str]]) -> Iterato
         yield _MODEL, first.partition(".")[0]
     elif whole == "torch.compile":
         yield "torch.compile", True
+    elif whole in _RUNNERS:
+        yield from _of_runner(
+            {item.arg: item.value.value for item in node.keywords if isinstance(item.value, ast.Constant)}
+        )
     elif name == "set_float32_matmul_precision" and isinstance(first, str):
         yield "float32_matmul_precision", first
     elif name == "autocast":
@@ -134,6 +157,29 @@ def _of_call(node: ast.Call, imported: Mapping[str, tuple[str, str]]) -> Iterato
         yield "torch.autocast", "bfloat16" if "bfloat16" in said else "float16"
     elif real in _WRAPPED or name in _WRAPPED:
         yield _WRAPPED.get(real) or _WRAPPED[name], True
+
+
+def _of_runner(told: Mapping[str | None, object]) -> Iterator[tuple[str, object]]:
+    """The settings that a ``Trainer`` of Lightning or an ``Accelerator`` is told."""
+    words = str(told.get("precision", told.get("mixed_precision", ""))).split("-")
+    if words[0] in {"32", "no"}:
+        yield "precision", "float32"
+    elif words[0] in {"16", "fp16", "bf16"}:
+        name = "bfloat16" if words[0] == "bf16" else "float16"
+        yield ("precision" if words[-1] == "true" else "torch.autocast"), name
+    strategy = str(told.get("strategy", ""))
+    if strategy.startswith(("ddp", "fsdp")):
+        yield strategy.partition("_")[0], True
+    if "find_unused_parameters_true" in strategy:
+        yield "find_unused_parameters", True
+    if (stage := strategy.removeprefix("deepspeed_stage_")[:1]).isdecimal():
+        yield "zero_stage", int(stage)
+    each, nodes = told.get("devices"), told.get("num_nodes", 1)
+    if isinstance(each, int) and isinstance(nodes, int) and each > 0:
+        yield WORLD, each * nodes
+    yield from (("turns", size) for name, size in told.items() if name in _TURNS)
+    if told.get("benchmark") is True:
+        yield "cudnn.benchmark", True
 
 
 def _text(node: ast.AST) -> str:

@@ -91,6 +91,7 @@ def read_trainer(
         question["model"] = hint
     unsaid = {name for name in NOT_TUNED if meaning_of(name, signs.id) is None and name not in LOADER}
     skipped = {*unsaid, *signs.model, *signs.length, *files, "precision"}
+    skipped |= {*signs.all} if signs.id == OWN else set()
     skipped -= staying_files(started, options).keys()
     question["current"] = {**environment, **{k: v for k, v in options.values.items() if k not in skipped}}
     places = {name: path for name, path in options.places.items() if name not in skipped}

@@ -58,6 +58,44 @@ def test_autocast_is_no_32_bit(line: str, name: str) -> None:
     assert (question["current"]["torch.autocast"], "precision" in question) == (name, False)
 
 
+LIGHTNING = """
+import lightning as L, torchvision
+from torch.utils.data import DataLoader
+class Net(L.LightningModule):
+    def __init__(self):
+        self.net = torchvision.models.resnet50()
+    def train_dataloader(self):
+        return DataLoader(ds, batch_size=64)
+L.Trainer(devices=4, num_nodes=2, {more}).fit(Net())
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "precision", "settings"),
+    [
+        ("strategy='ddp', precision='32-true'", "float32", {"ddp": True}),
+        (
+            "precision='bf16-mixed', benchmark=True",
+            "bf16",
+            {"torch.autocast": "bfloat16", "cudnn.benchmark": True},
+        ),
+        ("precision='bf16-true', accumulate_grad_batches=8", "bfloat16", {"turns": 8}),
+        (
+            "strategy='ddp_find_unused_parameters_true'",
+            "float32",
+            {"ddp": True, "find_unused_parameters": True},
+        ),
+        ("strategy='deepspeed_stage_2'", "float32", {"zero_stage": 2}),
+    ],
+)
+def test_the_parts_of_a_loop_that_lightning_runs(
+    more: str, precision: str | None, settings: dict[str, object]
+) -> None:
+    question = read_launch(LIGHTNING.format(more=more), "train.py").question
+    assert (question["model"], question["count"], question.get("precision")) == ("resnet50", 8, precision)
+    assert question["current"] == {"batch_size": 64, "num_workers": 0, **settings}
+
+
 def test_a_launcher_starts_the_loop_beside_it_unless_its_name_says_more() -> None:
     beside = {"train.py": LOOP.format(setup="net = models.resnet50()", loader="")}.get
     question = read_launch("torchrun --nproc_per_node=8 train.py --x 1", "a.sh", beside=beside).question
