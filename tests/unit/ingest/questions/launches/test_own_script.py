@@ -76,7 +76,7 @@ L.Trainer(devices=4, num_nodes=2, {more}).fit(Net())
         ("strategy='ddp', precision='32-true'", "float32", {"ddp": True}),
         (
             "precision='bf16-mixed', benchmark=True",
-            "bf16",
+            None,
             {"torch.autocast": "bfloat16", "cudnn.benchmark": True},
         ),
         ("precision='bf16-true', accumulate_grad_batches=8", "bfloat16", {"turns": 8}),
