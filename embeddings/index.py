@@ -5,8 +5,6 @@ that is damaged or was made from something else, a folder nobody may write to) i
 itself, so an answer never waits for an index and never misses a row.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -8,8 +8,6 @@ which :meth:`IndexFile.verify` compares, and its size and row count, which every
 An index is exact below 50,000 rows and has cells above: nlist of them, of which a search visits nprobe.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """Text vectors kept by (encoder hash, text), so that a text is encoded once in a workspace's life."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 from collections.abc import Mapping, Sequence

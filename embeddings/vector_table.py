@@ -5,8 +5,6 @@ encoders keep theirs, so that who reads beside a change of encoder goes on with 
 decrease, so the rows that a reader sees are a prefix.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from typing import Any

@@ -4,8 +4,6 @@ A file counts as the same if its bytes, its place, its reader, and the names and
 the same: a table copied under the name of another device says something else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

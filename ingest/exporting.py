@@ -1,7 +1,5 @@
 """Export of cases, in the formats that other programs read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO

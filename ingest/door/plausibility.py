@@ -5,8 +5,6 @@ labelled ms is a thousand times too fast; a cache or a peak that is known too lo
 kept as they are, marked in the source's note, all of a table alike, and listed in the file's guesses.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

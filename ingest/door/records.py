@@ -4,8 +4,6 @@ Every reader turns its rows into records of the form in ``docs/formats.md`` and 
 :class:`Records`. Behind this door names are canonical, units SI and numbers sane; nothing is checked again.
 """
 
-from __future__ import annotations
-
 import marshal
 import math
 from collections.abc import Callable

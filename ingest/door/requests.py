@@ -4,8 +4,6 @@ Tokens a second times the seconds of a request are the tokens in flight. A table
 batch: the ``-b`` of llama.cpp is tokens of a prompt that it reads at once.
 """
 
-from __future__ import annotations
-
 from ingest.door.values import JsonObject
 
 ALIKE = 1.2

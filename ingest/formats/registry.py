@@ -1,7 +1,5 @@
 """The formats of case files that can be read, in the order in which they are tried."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

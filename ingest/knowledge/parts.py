@@ -1,7 +1,5 @@
 """Parts of entries in knowledge files: labels, facts, symptoms, relations, conditions, with their sources."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import TypeVar

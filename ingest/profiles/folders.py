@@ -1,7 +1,5 @@
 """Reading of a profile: a folder or file of a profiler to the facts of the run."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import deque
 from collections.abc import Iterable, Iterator

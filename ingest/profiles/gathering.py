@@ -1,7 +1,5 @@
 """The facts in the files of one rank, source by source, before one of them is chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar

@@ -11,8 +11,6 @@ Source:
     PyTorch, "Understanding CUDA Memory Usage": the form of a snapshot and of its events.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Iterator, Mapping, Sequence

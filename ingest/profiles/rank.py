@@ -1,7 +1,5 @@
 """Facts of one rank from its files: the finest source of each, what is missing, what does not add up."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable

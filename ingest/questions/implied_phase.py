@@ -1,7 +1,5 @@
 """The phase of a question that names none, from what it says besides."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 
 from ingest.questions.training_methods import NAMES as METHODS

@@ -4,8 +4,6 @@ Every fault is reported at once; names are resolved against the graph, and assum
 listed in the notes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Protocol, TypeVar

@@ -1,7 +1,5 @@
 """Reads the method of training, in one word of the field: ``method=qlora`` or ``method="dpo lora"``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

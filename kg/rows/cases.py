@@ -1,7 +1,5 @@
 """Cases put together again: the graph knows problems and sources, the trial store knows rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter

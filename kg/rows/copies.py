@@ -5,8 +5,6 @@ show it once (``TrialStore.table``), effects count it once. Across devices, two 
 digit in more rows than chance explains have, in so far, one measurement between them under two names.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

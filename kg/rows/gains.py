@@ -1,7 +1,5 @@
 """The gains of strategies that the rows of a trial store say, as the effects in the graph count them."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ Equal gains of two workspaces are one node. How far a source is trusted is each 
 distrust goes along.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace

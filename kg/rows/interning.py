@@ -1,7 +1,5 @@
 """Settings and words of the trial store, each kept once under an integer key."""
 
-from __future__ import annotations
-
 from kg.nouns.values import Settings, canonical_json
 from kg.rows import trials_sql
 from kg.rows.trials_file import TrialsFile

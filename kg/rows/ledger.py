@@ -1,7 +1,5 @@
 """Effects brought up to date: gains that come in, and gains whose source is trusted otherwise now."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The part that a setting configures: of a model, a chip or the work, by ``data/settings/parts.yaml``."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """Differences between two releases in the settings of a program, from the registry alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Conflicts that a program itself raises between its settings, as the registry has them."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable, Mapping

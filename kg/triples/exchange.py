@@ -4,8 +4,6 @@ Both ways stream, so the size of the graph does not matter. Numbers come back eq
 may change (``01`` becomes ``1``).
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Final

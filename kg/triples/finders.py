@@ -3,8 +3,6 @@
 What is above ``kg`` asks these instead of walking over triples.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet

@@ -4,8 +4,6 @@ Nodes are read from the graph when they are asked for and remembered, so a quest
 costs a handful of look-ups, however large the tree is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum

@@ -4,8 +4,6 @@ It is what a saved version holds: hardware, models, bottlenecks, causes, strateg
 sources. It holds no evidence.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Facts of the model that a problem is about."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kg.errors import UnknownEntityError

@@ -1,7 +1,5 @@
 """Circles in the knowledge: causes that cause themselves, and trees whose branches lead back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 

@@ -4,8 +4,6 @@ Each is a file of ``data/queries/``. It starts from few nodes: an engine without
 harmless-looking query for minutes, so these are timed on a large graph. Parameters are bound as terms.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

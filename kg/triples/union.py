@@ -5,8 +5,6 @@ What no noun says (half a description, a second value where one may stand) is a 
 be read by every command.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ under the deadline, the cost and the power. Energies are the cost model's; a low
 follows the shipped curves, where users of the device can set it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

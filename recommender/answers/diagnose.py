@@ -1,7 +1,5 @@
 """Diagnosis with the knowledge of a graph: causes, and the strategies against them with what they brought."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

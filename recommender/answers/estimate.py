@@ -1,7 +1,5 @@
 """Estimates of whole steps by the cost model: what configurations of a problem would cost."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

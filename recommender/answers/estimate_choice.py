@@ -1,7 +1,5 @@
 """Comparison of estimates: two beside each other, and those of a sweep that no other beats."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The answer to a log: what is understood of it, the load of a server in it, and what to set."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

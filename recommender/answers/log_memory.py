@@ -1,7 +1,5 @@
 """Memory that the cost model adds to what a log tells: weights, and the cache of one full request."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -5,8 +5,6 @@ cost model another where it has settings for the change; where both speak they a
 Energy and carbon follow from time and power of the cost model; without it nothing is said of them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

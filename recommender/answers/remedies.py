@@ -1,7 +1,5 @@
 """Remedies against a cause, as far as the run allows them: its vendor, programs, phase and settings."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

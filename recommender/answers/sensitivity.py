@@ -16,8 +16,6 @@ cheaper, so that every point of the ranking spends the least for what it saves (
 the size of one group).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

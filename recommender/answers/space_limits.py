@@ -3,8 +3,6 @@
 Conditions of values that stay are told: the graph has them in words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

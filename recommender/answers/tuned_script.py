@@ -1,7 +1,5 @@
 """A plan written into the user's own launch script, as a diff."""
 
-from __future__ import annotations
-
 import difflib
 import shutil
 import subprocess

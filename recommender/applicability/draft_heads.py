@@ -5,8 +5,6 @@ where those differ (``Instruct-2507``), the method, the program and the document
 may be in a form that this one does not load, so it counts only where the program is not told.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The gate: whether a strategy applies to a question, may apply, or does not, with the fact that decides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

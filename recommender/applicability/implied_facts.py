@@ -1,7 +1,5 @@
 """Facts that follow from what a question states: its phase, its devices, its settings and its bottlenecks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from kg.nouns.values import Value, parse_json

@@ -3,8 +3,6 @@
 A fact that the question, its model and its hardware do not state is left out: unknown, never a default.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

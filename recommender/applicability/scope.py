@@ -1,7 +1,5 @@
 """Scopes of strategies: phase, model family, hardware, version, and current settings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

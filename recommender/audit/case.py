@@ -1,7 +1,5 @@
 """The case before an audit: settings of a launch as its release reads them, and the facts around them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

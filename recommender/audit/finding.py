@@ -1,7 +1,5 @@
 """A finding on one setting that runs: what is wrong with it, what it costs, where it is right, what to do."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

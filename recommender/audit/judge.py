@@ -1,7 +1,5 @@
 """Findings on the settings of a launch: by the rules, by the registry of its release, by the load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ingest.questions.launches.running import RunningSetting

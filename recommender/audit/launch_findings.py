@@ -1,7 +1,5 @@
 """Findings on a launch by its own numbers: devices, loads, lengths and formats that do not go together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ingest.questions.launches.running import RunningSetting

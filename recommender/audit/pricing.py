@@ -1,7 +1,5 @@
 """Prices of findings, by the cost model: the same question with the setting and without it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

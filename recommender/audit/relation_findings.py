@@ -1,7 +1,5 @@
 """Findings on sizes of a launch that must divide, equal or hold one another, and do not."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Findings on memory: what does not start, a server that cuts requests or leaves too little beside."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

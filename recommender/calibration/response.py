@@ -5,8 +5,6 @@ sees the task, facts of a device and the configuration, so it answers for shapes
 never measured; how far to follow that is for :mod:`recommender.calibration.mixture` to say.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

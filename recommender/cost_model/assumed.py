@@ -4,8 +4,6 @@ Release, devices, number format, lengths and load come from here in words and wi
 otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Container, Iterator, Mapping
 

@@ -4,8 +4,6 @@ Both sides are estimated with the same base, so errors that both share cancel; w
 gain is :data:`GAIN_SPREAD`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

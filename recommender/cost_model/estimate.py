@@ -3,8 +3,6 @@
 ``estimate`` takes facts, not stores: whoever asks reads model and hardware from the graph.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

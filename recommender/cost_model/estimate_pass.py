@@ -1,7 +1,5 @@
 """One pass of a served model and what follows it: what each operator takes, and what bounds it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Bounded for any number: degrees are looked for up to heads, blocks, experts and 
 never up to the devices.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping

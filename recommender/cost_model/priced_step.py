@@ -1,7 +1,5 @@
 """A step with its price: the one record of what a configuration takes, gives and needs by the cost model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

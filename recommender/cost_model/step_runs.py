@@ -5,8 +5,6 @@ Columns: ``model``, ``hardware``, ``count``, ``metric``, ``unit``, ``value``, an
 setting by the name of the cost model or of the engine; an empty cell states nothing.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Callable, Mapping

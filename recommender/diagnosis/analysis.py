@@ -1,7 +1,5 @@
 """All analysers over all ranks: the strongest evidence of a profile for each node of the graph."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A diagnosis: the facts of a run, at most three causes of its lost time, and what was not collected."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ of operations over the peak and bytes over the bandwidth, each by the share that
 stays "computing" in the ledger is ranked by what would be left to gain.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A profile as a map of heat: operators by rank and unit, with their rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Known faults in the lines of a log, looked for where the words of their patterns stand."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

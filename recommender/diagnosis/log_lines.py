@@ -4,8 +4,6 @@ Of a long log the first lines and the last are taken, and between them those tha
 which bytes of a known thing stand, and what goes on with an error.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter

@@ -1,7 +1,5 @@
 """A log read: known faults in it, statements of released programs, and what no table understands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ Each account of the ledger whose reason is not known has a measurement that woul
 counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Bounds on the sizes of a kernel's blocks, from a compiler's messages and the sizes that the log tells."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping

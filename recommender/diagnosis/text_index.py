@@ -1,7 +1,5 @@
 """Things by a few bytes of their patterns: in all places of a text at once, whatever its lines say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 

@@ -4,8 +4,6 @@ Source:
     ``data/settings/training_rates.yaml``, which names the programs' own files.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence

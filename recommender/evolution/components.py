@@ -5,8 +5,6 @@ grid of shares, with a prior that counts as much as a few strategies seen in sev
 leaves equal shares nearly as they are.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ with T; if S ran somewhere without T; and if no other strategy of that control i
 follow from all outcomes of S whatever their order, and go when an outcome contradicts them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

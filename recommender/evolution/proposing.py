@@ -4,8 +4,6 @@ Nothing here is random: the same graph proposes the same. What is proposed says 
 as specific as the evidence: it is for the one context that it was made for.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ For a reliable source z**2 is 1 on average. One whose mean is far above is not b
 its trust becomes low, which takes its gains into effects of their own (``kg.rows.ledger``).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

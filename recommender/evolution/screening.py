@@ -1,7 +1,5 @@
 """Hypotheses held against the cost model: what cannot fit or surely loses by it is not worth a test."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

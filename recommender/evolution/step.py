@@ -4,8 +4,6 @@ Refits how reliable sources are and how far evidence carries, judges hypotheses 
 conflicts, ranks strategies for hardware that is new, and proposes what to try next. Same graph, same step.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

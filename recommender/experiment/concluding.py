@@ -5,8 +5,6 @@ log gain that the effect counts is the estimate, rounded to millionths of a nat.
 like any other. A treatment that only failed is a failed case.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from dataclasses import dataclass, replace

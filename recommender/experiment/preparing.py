@@ -1,7 +1,5 @@
 """A/B tests that can begin, checked before anything runs: arms, guardrails, commands."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

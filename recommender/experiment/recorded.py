@@ -5,8 +5,6 @@ A table has a row a measurement (columns ``arm`` and ``value`` or the metric's n
 a list of values an arm. Two logs are one arm each, every match a value in the order printed.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

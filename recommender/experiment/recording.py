@@ -1,7 +1,5 @@
 """Measurements made elsewhere as an experiment: read, and their design judged."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The loop of an experiment: rounds of all arms in the order drawn, until there is a reason to stop."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Measurements of an experiment: one value of an arm in a round, raw runs kept, failures too."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping

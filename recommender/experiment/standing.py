@@ -6,8 +6,6 @@ wrong one, one of the k intervals between the truly best arm and the others must
 probability at most alpha. An arm below another one by the same intervals is run no more.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Backtest: what plans would have kept over the past, beside simpler rules and the perfect forecast."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self

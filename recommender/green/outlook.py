@@ -1,7 +1,5 @@
 """The expected intensity of a grid from a moment on, and which forecast it rests on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise

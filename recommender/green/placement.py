@@ -3,8 +3,6 @@
 A price is what a slot emits; it may be any number. Times count in slots from the first price on.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Planning of a job on the expected intensity: where its pieces lie, and whether waiting is worth it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 

@@ -5,8 +5,6 @@ is made anew finds more than its first version promised. Both are measured on re
 were left out (``tools/green/fit_promises.py``), by length of the job and by how long it may wait.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cache

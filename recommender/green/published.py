@@ -1,7 +1,5 @@
 """Forecasts of others: used where they are fresh, and scored beside ours."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A series of carbon intensity on slots of half an hour, made from what files have."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A statement of what a run emitted: measured, modelled and assumed apart, never one sum."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

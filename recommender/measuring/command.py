@@ -6,8 +6,6 @@ names a parameter which is inactive is left out. There is no shell unless the co
 values are variables of that shell, and never stand in the text (``recommender.measuring.shell_text``).
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

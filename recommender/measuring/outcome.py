@@ -1,7 +1,5 @@
 """The outcome of running a configuration, and the protocol of whatever runs one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Event

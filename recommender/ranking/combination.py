@@ -11,8 +11,6 @@ is left: the groups then multiply. Order does not matter, nothing exceeds the ce
 and no combination saves more time than its parts' savings added.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A start configuration: the complete settings that a plan begins with."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Files of a report: a page, a PDF or JSON, each written beside its place and then there."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Past cases in which something was done about a bottleneck, those most like the present one first."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

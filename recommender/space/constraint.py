@@ -1,7 +1,5 @@
 """A constraint: a rule that every configuration of a search space satisfies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias

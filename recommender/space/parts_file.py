@@ -1,7 +1,5 @@
 """The reader of the parts that a search file declares."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches

@@ -3,8 +3,6 @@
 ``U``: coordinates, shape (n, d); nan where a parameter is inactive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The base of a workspace: the shipped knowledge that it began with, and its graph as it was then."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import asdict, dataclass
 from typing import Self

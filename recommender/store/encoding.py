@@ -1,7 +1,5 @@
 """The text model of a workspace, and the problem encoder built on it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from importlib.util import find_spec

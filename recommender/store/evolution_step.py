@@ -1,7 +1,5 @@
 """A step of evolution written to a workspace, and an older version gone back to."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

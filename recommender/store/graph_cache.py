@@ -1,7 +1,5 @@
 """The graph as a cache: made from the batches, caught up, and compared with them."""
 
-from __future__ import annotations
-
 from kg.rows import batches
 from kg.rows.trials import TrialStore
 from kg.rows.trials_file import TrialsFile

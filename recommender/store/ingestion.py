@@ -1,7 +1,5 @@
 """Files into a workspace, batch by batch, with a summary of what became of each."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """History of the knowledge of a workspace: effects, versions, and the next step of evolution."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kg.nouns.effects import Effect

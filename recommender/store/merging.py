@@ -6,8 +6,6 @@ remembered. Where both describe the same thing differently, ours stays and the c
 workspace is only read; a crash leaves both whole, and merging again goes on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, is_dataclass, replace

@@ -1,7 +1,5 @@
 """The recipes of a workspace, chosen by what they are for."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 
 from kg.errors import UnknownEntityError

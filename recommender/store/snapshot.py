@@ -1,7 +1,5 @@
 """One acknowledged state of a workspace, open for reading, with what answers questions from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ was learned of the workspace's own cases. It holds no evidence: problems, rows, 
 counted from them are what was measured, and going back to an older version does not unmeasure it.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

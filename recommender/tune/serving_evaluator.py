@@ -1,7 +1,5 @@
 """A server measured under a load: one start, as few probes as decide, the same requests for all."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence

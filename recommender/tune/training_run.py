@@ -4,8 +4,6 @@ The time of a step is what the trainer prints where it does (``data/outputs/trai
 between the lines of two steps. The first steps do not count: they compile.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Result of one start, of a tune of such starts, and the interface of what measures them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Event

@@ -5,8 +5,6 @@ was measured before, and measures on where that ends. So the budget is counted o
 killed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace

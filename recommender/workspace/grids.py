@@ -1,7 +1,5 @@
 """Plans the time and the place of a job for least carbon, from a workspace."""
 
-from __future__ import annotations
-
 from kg.errors import InputError
 from recommender.answers.answer import Answer
 from recommender.answers.carbon_choice import CarbonChoice

@@ -1,7 +1,5 @@
 """Launches that run: what their settings cost, and the answer without what only costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

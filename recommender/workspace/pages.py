@@ -1,7 +1,5 @@
 """Reports of what a workspace holds and answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Tunes: what is tried by what is known, the run, and what the graph learns of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack

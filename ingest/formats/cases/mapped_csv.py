@@ -1,7 +1,5 @@
 """CSV tables that a mapping file explains (``ingest.formats.cases.mapping``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ingest.door.records import Records

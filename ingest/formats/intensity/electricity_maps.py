@@ -1,7 +1,5 @@
 """Carbon intensity of Electricity Maps: CSV by zone, direct and life cycle side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ingest.files.content import Content

@@ -1,7 +1,5 @@
 """Carbon intensity as a plain table, such as ``Time,Carbon Intensity``."""
 
-from __future__ import annotations
-
 import re
 
 from ingest.files.content import Content

@@ -1,7 +1,5 @@
 """The formats of carbon intensity that can be read, in the order in which they are tried."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ingest.files.content import Content

@@ -1,7 +1,5 @@
 """Carbon intensity as services answer in JSON: UK Carbon Intensity API, WattTime, Carbon Aware SDK."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A table of carbon intensity as a file has it, and the format that reads it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

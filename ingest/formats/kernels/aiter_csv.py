@@ -5,8 +5,6 @@ is left is the configuration. The operator is in the file name. A device is an a
 compute units; older files lack the architecture. A time that is infinite or zero marks a failure.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

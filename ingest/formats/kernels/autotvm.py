@@ -8,8 +8,6 @@ Source:
     Apache TVM, ``tvm/autotvm/record.py`` and ``measure.py`` (MeasureErrorNo), versions 0.4 to 0.14.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

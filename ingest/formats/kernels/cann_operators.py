@@ -5,8 +5,6 @@ vllm-ascend, msmodeling and others keep measured operators so: ``Input Shapes`` 
 operator is ``Op Type``, else the file's name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

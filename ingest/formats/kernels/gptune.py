@@ -5,8 +5,6 @@ same file under ``.json.temp``, sometimes cut off: its complete part is read. Un
 is taken as seconds, anything else as a pure number, and less is better, as GPTune minimises.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 

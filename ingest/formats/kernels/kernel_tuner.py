@@ -1,7 +1,5 @@
 """Common parts of Kernel Tuner's file formats: rows with a time each, and names that only file names have."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

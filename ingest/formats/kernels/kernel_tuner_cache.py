@@ -4,8 +4,6 @@ A failure is text in the number field. An interrupted run leaves a trailing comm
 and no closing braces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ingest.door.records import Records

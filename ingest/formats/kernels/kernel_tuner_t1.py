@@ -3,8 +3,6 @@
 It yields no case. Its problem size and number format complete the result files read with it.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping

@@ -7,8 +7,6 @@ Source:
     github.com/HiPerCoRe/KTT, ``ResultStatus.h`` and the JSON serialiser, version 2.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ingest.door.records import RecordError, Records

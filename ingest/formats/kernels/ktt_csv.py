@@ -4,8 +4,6 @@ The unit is in the heading of the duration; the device is nowhere, unless the fi
 the columns between the sizes and the first counter or property of the compiled kernel.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ The folder names the kernel; the file name has its fixed facts in braces and the
 keys inside lead to the winning configuration.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

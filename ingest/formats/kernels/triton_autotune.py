@@ -10,8 +10,6 @@ Source:
     PyTorch 2.10.0, ``torch/_inductor/runtime/autotune_cache.py``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ cases of several problems fill several tables. vLLM writes the Triton version in
 folder; of block-scaled products vLLM takes every key for a size, so there the version is left out.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Logs of energy: RAPL counters, windows of Zeus, emissions of CodeCarbon."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """Energy that is metered twice: windows within windows, two logs of a device, a machine and its parts."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

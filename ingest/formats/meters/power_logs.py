@@ -1,7 +1,5 @@
 """Logs of power: npu-smi's watch, its report of a moment, exporters of Prometheus, and nvidia-smi."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

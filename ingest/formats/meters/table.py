@@ -1,7 +1,5 @@
 """Energy as a meter's log has it, each amount with how it is known."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ Source:
     github.com/ai-dynamo/aiconfigurator, collector; units and columns as in its tables of 2026-08.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@
 ``collection_meta.yaml`` says how a table was collected. Both are reported among the guesses of an ingest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

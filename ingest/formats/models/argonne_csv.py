@@ -4,8 +4,6 @@ Throughput is the metric; it counts input and output tokens over the latency bes
 nothing more. The power tables add a mean power, in mW though they do not say so.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

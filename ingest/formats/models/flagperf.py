@@ -5,8 +5,6 @@ Training: a row such as ``R300单机8卡（1x8）`` gives nodes and cards, ``bs=
 failure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Configuration and outcome are in different files; the machine is in the sentence
 whose YAML is not at hand is a fault, because a throughput without its configuration is no tuning case.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ The time to train is ``run_stop`` less ``run_start``, and counts only if ``run_s
 are the values logged before the run starts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

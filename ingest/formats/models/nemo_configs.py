@@ -4,8 +4,6 @@ They are winners without a time: a recommendation, of which no goal and no outco
 may be written as ``8.0``; an empty cell leaves the parameter at its default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ingest.door.records import Records

@@ -1,7 +1,5 @@
 """Tables of own measured runs: a row a run, as ``calibrate --steps`` takes them (docs/estimating.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ingest.door.records import Records

@@ -5,8 +5,6 @@ stand commands for one server, or for prefill and decode servers with a router. 
 it was met is not said, so each recipe is a target.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ A cell such as ``3986 (3546)`` gives two variants of a run: what stands in paren
 belongs to the second, which differs in how numbers are quantised. ``n/a`` is a parameter that is not set.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ Source:
     CANN 8, ``opp/built-in/data/op/SOC/unified_bank``; hicann/ops-nn, ``runtime_kb_api.h``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

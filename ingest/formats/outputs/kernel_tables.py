@@ -1,7 +1,5 @@
 """Tables of times of profilers and tuners of kernels, by ``data/outputs/kernels.yaml``; a row is a case."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The launch of a run whose result a file holds: what the file does not state comes from its script."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from ingest.door.records import Records

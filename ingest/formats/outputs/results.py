@@ -5,8 +5,6 @@ file states, else those of the option and of the launch that was told with it; a
 the launch's is not taken in.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections.abc import Iterator, Sequence

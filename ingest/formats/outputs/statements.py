@@ -5,8 +5,6 @@ drawn tables and of CSV, options of the command that it shows, and what patterns
 read line by line, and only what a tool's table asks for is kept.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -5,8 +5,6 @@ Three shapes, told by their keys: ``test_cases`` (one node), ``deployment`` (a c
 recipe; its settings are those of the first node.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

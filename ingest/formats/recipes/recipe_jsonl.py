@@ -1,7 +1,5 @@
 """Recipe JSONL: one recipe a line (docs/formats.md), plain or gzip."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from ingest.door.records import RecordError, Records

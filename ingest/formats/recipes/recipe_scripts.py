@@ -3,8 +3,6 @@
 A script names neither its address nor its hardware: the options ``source`` and ``hardware`` of an ingest do.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

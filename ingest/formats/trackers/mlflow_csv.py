@@ -1,7 +1,5 @@
 """Tables of ``mlflow.search_runs().to_csv``: a run a row, columns ``params.``, ``metrics.``, ``tags.``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ingest.door.records import Records

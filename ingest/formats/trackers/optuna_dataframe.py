@@ -3,8 +3,6 @@
 Neither the study's name nor the direction is in it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain

@@ -5,8 +5,6 @@ create a trial, 5 set a parameter, 6 set state and values, 8 set a trial's user 
 trial are numbered in the order in which they were created.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ingest.door.records import Records

@@ -1,7 +1,5 @@
 """Optuna studies in an SQLite file, opened read-only and as immutable: nothing is locked or changed."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

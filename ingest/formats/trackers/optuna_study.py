@@ -5,8 +5,6 @@ Optuna keeps parameters and numbers; their metric and hardware are stated in use
 study with several objectives each becomes a case of its own.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ The file with the end of a trial is read together with its parameters. A trial t
 times counts once, with its last report, as Ray itself has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

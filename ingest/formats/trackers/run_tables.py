@@ -1,7 +1,5 @@
 """Tables of runs that trackers export: the common parts of MLflow's and W&B's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice

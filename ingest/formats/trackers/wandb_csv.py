@@ -1,7 +1,5 @@
 """Tables exported from W&B: everything quoted, settings and results side by side without a prefix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ingest.door.columns import quantity

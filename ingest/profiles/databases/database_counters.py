@@ -3,8 +3,6 @@
 Read in portions into columns, so that memory grows with the tasks and not with the rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import islice
 

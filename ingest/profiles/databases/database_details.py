@@ -1,7 +1,5 @@
 """Memory by module in databases, in bytes there, with time in nanoseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ingest.profiles.databases.databases import BYTES_PER_MB, Database, integer, real

@@ -1,7 +1,5 @@
 """Spans of host calls that last longer than a launch, which may explain a gap of the device."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field

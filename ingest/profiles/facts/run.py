@@ -4,8 +4,6 @@ Times are in the unit of the attribute's name. None and an empty tuple mean that
 collect it; ``Rank.missing`` says so in words, with what to switch on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Steps that a program marked by ranges with numbers: NVTX, roctx."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ Source:
     PyTorch, ``ParamCommsUtils``: names of the arguments; NVIDIA, NCCL user guide, collective operations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Categories were written with capitals once (``Kernel``, ``Memcpy``, ``Runtime``, ``Operator``).
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

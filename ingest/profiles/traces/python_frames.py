@@ -11,8 +11,6 @@ Source:
     ``torch/serialization.py`` of 2.x name them.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from array import array

@@ -1,7 +1,5 @@
 """Files of settings that are given without the command that reads them, and that command."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

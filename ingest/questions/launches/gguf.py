@@ -4,8 +4,6 @@ Source: the GGUF specification of ggml-org/ggml: a magic word, version, counts o
 keys, then each key as a text, the number of its type and its value, little endian. Tensors are not read.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Mapping

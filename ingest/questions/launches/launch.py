@@ -1,7 +1,5 @@
 """Launches as questions: a command, a script, a manifest, a program in Python, or a server's own log."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Nothing is left out and nothing is renamed: flags, fields of JSON objects, ``key
 that reach the program, and keys of the files that it names.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

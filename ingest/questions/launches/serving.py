@@ -1,7 +1,5 @@
 """Servers of models by their options: vLLM, SGLang, TensorRT-LLM, LMDeploy, llama.cpp, MindIE and others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

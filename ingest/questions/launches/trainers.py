@@ -1,7 +1,5 @@
 """Trainers that are told by flags, ``key=value`` words or a YAML file: model, length, devices, adapters."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -3,8 +3,6 @@
 Only the letters that differ are replaced, so that lines, comments and the rest of the quotes stay.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

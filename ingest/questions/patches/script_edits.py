@@ -1,7 +1,5 @@
 """Settings written into a launch where a person would write them, and proven. Nothing is executed."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath

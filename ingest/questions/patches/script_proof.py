@@ -1,7 +1,5 @@
 """The proof of an edit: every command of a script is as it was, but for what was to change in the launch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from ingest.questions.launches.script import Script, ShellCommand

@@ -1,7 +1,5 @@
 """The words of a launch as they stand in its script, those of its variables in their place."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

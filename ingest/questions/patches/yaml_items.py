@@ -1,7 +1,5 @@
 """Items of lists and mappings of YAML in their text: written, added behind others, taken away."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

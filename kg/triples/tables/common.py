@@ -1,7 +1,5 @@
 """Parts of many nouns' tables: sources, units, names, and the keys that find nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import MISSING
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Contexts and the effects seen in them."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Hardware, models, bottlenecks and causes, grid regions and their schedules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from urllib.parse import quote
 

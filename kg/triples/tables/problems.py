@@ -1,7 +1,5 @@
 """Problems and their parts, and the batches they came in."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Strategies with what they set and go with, frameworks, and known faults."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from pyoxigraph import Literal, NamedNode

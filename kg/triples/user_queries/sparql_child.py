@@ -4,8 +4,6 @@
 it reads the query, so a parent that dies leaves nothing running for long.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

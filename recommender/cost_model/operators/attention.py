@@ -3,8 +3,6 @@
 Times are microseconds. Rows are batch, sequence length, heads, KV heads, head size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -5,8 +5,6 @@ A product ``W x`` becomes ``W x + B A x`` with ``rank x inputs`` parameters in A
 routed experts; embedding and head have none.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

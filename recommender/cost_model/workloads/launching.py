@@ -3,8 +3,6 @@
 Arrays run over configurations. Times are microseconds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Layouts of training: their rules, and parameters of a device. Arrays run over configurations."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

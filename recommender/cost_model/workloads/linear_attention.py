@@ -5,8 +5,6 @@ chunks; each kernel reads what the one before wrote, and the states follow one a
 github.com/fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py). Arrays run over configurations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 The same parts as an estimate has, for asking about many configurations at little cost.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ Where the times come from does not matter here: the operators of a network, or a
 run under (``benchmarks/cost_models/scheduling.py``). Arrays run over configurations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist

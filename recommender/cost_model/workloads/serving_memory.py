@@ -3,8 +3,6 @@
 Arrays run over configurations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -4,8 +4,6 @@ Bubble: ``(p - 1) / v`` micro-batch times for p stages and v chunks a stage (Nar
 Arrays run over configurations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

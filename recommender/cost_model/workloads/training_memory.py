@@ -6,8 +6,6 @@ They are the parts of ``34 s b h + 5 a s^2 b`` (Korthikanti et al. 2022) by the 
 run over configurations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """The likely causes of lost time: each with its chance, its chain of effects and its cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -11,8 +11,6 @@ Source:
     J. Pearl, Probabilistic Reasoning in Intelligent Systems (1988), section 4.3.2: noisy-OR gates.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ went to; what they leave of it is booked to operators that were not collected, a
 leaves of the step is unexplained.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The ledger as plain content, for JSON and for the page of a report."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kg.nouns.codec import plain

@@ -1,7 +1,5 @@
 """The difference of two ledgers: it adds up to the growth of the step, and names what changed beside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The reason for which time went by: what held a kernel up, what communication did, what made a gap."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

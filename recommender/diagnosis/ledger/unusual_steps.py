@@ -1,7 +1,5 @@
 """Steps that are longer than the others of their rank: warm-up, stalls."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attention that is written out as products around a softmax, where one fused kernel would do."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ingest.profiles.facts.kernels import Kernels, Mask

@@ -1,7 +1,5 @@
 """Runs of small operators that one fused kernel would replace."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The clock of the cores, from counters and samples, and the time lost where it falls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gaps of a device: each account of the ledger is a loss with that account's time, and calls say the rest."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Beside collectives alone they share cores and memory with them; all by one facto
 that only move data by one factor, memory is slower; else one family of kernels is, and is named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Links that are slower than others of their kind, and copies within a device before a transfer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Device memory that the allocator reserves and cannot use, or returns to the driver and reserves again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

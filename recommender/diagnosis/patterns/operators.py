@@ -1,7 +1,5 @@
 """Operators that a better program would not run: on the AI CPU, rearranging, too precise, repeated."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

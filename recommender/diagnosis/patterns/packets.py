@@ -1,7 +1,5 @@
 """Transfers in small packets, at sizes that are not aligned, or sent again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

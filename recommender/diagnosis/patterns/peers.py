@@ -1,7 +1,5 @@
 """Ranks beside each other: one that computes longer than its peers makes all of them wait."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Phases of a server's steps: prompts that make the steps that only decode wait, and the choice of tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

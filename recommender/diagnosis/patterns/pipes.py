@@ -4,8 +4,6 @@ A kernel whose busiest pipe is busy for the share r1 of its time and whose next 
 its time if the busiest is relieved: then the next sets the pace.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

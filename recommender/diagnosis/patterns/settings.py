@@ -1,7 +1,5 @@
 """Settings that may explain idle time: environment variables, and launches that wait."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ingest.profiles.facts.place import FactPlace

@@ -1,7 +1,5 @@
 """A device that others use: another program holds up whatever runs, collectives what is beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

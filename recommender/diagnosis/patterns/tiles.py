@@ -1,7 +1,5 @@
 """Work that does not divide evenly: shapes over the tiles of a core, blocks over the cores."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Communication that computation does not hide, waiting and transferring apart."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Communication operators: the time in which one moves data, the time in which it waits, and its rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The kernels of a rank set beside the same kernels of an earlier run of the job."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ What came as often before is not lost to its number: where it takes longer now, 
 not then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

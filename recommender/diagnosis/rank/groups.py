@@ -1,7 +1,5 @@
 """Process groups: which one a communicator is, and what it is used for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

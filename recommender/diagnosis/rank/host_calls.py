@@ -1,7 +1,5 @@
 """Calls of the host by what they do while the device waits: collect garbage, load data, compile, allocate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ingest.profiles.facts.host_spans import HOST_OPERATOR

@@ -1,7 +1,5 @@
 """Kinds of kernels, from the names that profilers give their types."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

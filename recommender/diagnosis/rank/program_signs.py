@@ -10,8 +10,6 @@ Source:
     ``triton_poi_``, ``triton_red_``, ``triton_per_``); CUDA and HIP runtimes (``GraphLaunch``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Units of a core in the profiler's counters, and how busy each is while a kernel runs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ingest.profiles.facts.kernels import Floats, Kernels, Mask

@@ -1,7 +1,5 @@
 """One rank of a profile as the analysers see it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Promises of waits beside what they kept: outcomes that correct later promises on the same grid."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

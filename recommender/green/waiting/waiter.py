@@ -5,8 +5,6 @@ clock makes no sense, it runs at once and says why. Its state lies in a file, so
 after a restart with the deadline it was given first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import select

@@ -1,7 +1,5 @@
 """The quality of an answer's evidence, in numbers that grow with distance, scarcity and dispute."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ S: sources (neighbours that have rows which fit the question).
 C: candidate configurations, sorted by digest, so that the order in which sources come does not matter.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ followed is learned (:mod:`recommender.calibration.mixture`).
 S: sources, n: candidates that are compared, V: devices that the response model answers for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

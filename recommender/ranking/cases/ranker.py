@@ -1,7 +1,5 @@
 """Candidates in the order in which to try them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

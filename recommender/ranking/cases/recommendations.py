@@ -1,7 +1,5 @@
 """Configurations of past cases as recommendations."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

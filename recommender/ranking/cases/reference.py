@@ -1,7 +1,5 @@
 """The reference of a ranking: the configuration that its gains are compared with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Observed bottlenecks, and their distance in the graph from what strategies mitigate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -19,8 +19,6 @@ An effect of trust t varies 1/t times as much as a trusted one, however many gai
 trust share that fault: who repeats himself, in one context or in many, cannot buy more weight than his trust.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

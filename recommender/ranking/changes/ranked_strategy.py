@@ -1,7 +1,5 @@
 """A strategy ranked for one question, with the effects that were seen of it elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Ranked strategies as changes: a few that differ, with what they rest on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

@@ -11,8 +11,6 @@ median over all of them, so nobody gains votes by telling of many circumstances.
 the level is what its sources say of themselves: the mean of their own differences.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

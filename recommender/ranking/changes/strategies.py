@@ -1,7 +1,5 @@
 """Strategies of the graph that fit a question, with the gain to expect and what it rests on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

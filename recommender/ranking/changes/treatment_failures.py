@@ -1,7 +1,5 @@
 """Strategies that failed and never ran on the hardware and model family of a question."""
 
-from __future__ import annotations
-
 from kg.errors import UnknownEntityError
 from kg.nouns.entities import Problem
 from kg.nouns.outcomes import Outcome

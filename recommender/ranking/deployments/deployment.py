@@ -1,7 +1,5 @@
 """A deployment: one instance of an engine that serves a model, with what it is expected to reach."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

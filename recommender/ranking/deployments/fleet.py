@@ -1,7 +1,5 @@
 """A fleet: instances of one deployment under a rate of requests, and how likely it keeps limits."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Pairs of settings that strategies of the graph declare to exclude each other."""
 
-from __future__ import annotations
-
 from kg.nouns.knowledge import Strategy
 from kg.nouns.values import Settings
 from kg.triples.finders import StrategyFinder

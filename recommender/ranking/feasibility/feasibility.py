@@ -5,8 +5,6 @@ says that. Which rules can apply is found once for each set of parameter names, 
 kernel costs a few look-ups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

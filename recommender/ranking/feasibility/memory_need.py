@@ -5,8 +5,6 @@ devices and layout are stated, two need 1.00 and 1.08 of the capacity by it: wha
 ``TOLERANCE`` of ``cost_model.fitting`` is refused, what is between that and the capacity is warned of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -5,8 +5,6 @@ vLLM refuses to start where the cache does not hold one request of the longest l
 weights fill its share (``profile_available_bytes``, 0.5.16 and later), and requests beyond its pool.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Results of a configuration in the same task: on this device, a sibling, or elsewhere."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

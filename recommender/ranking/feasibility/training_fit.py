@@ -1,7 +1,5 @@
 """Checks that training fits the memory, and finds the least change that makes it, where no start is made."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The configurations of a kernel that a plan names: a start, two of another kind, and single changes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

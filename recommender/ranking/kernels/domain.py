@@ -1,7 +1,5 @@
 """The configurations that a kernel may start from, as columns, and the rules that they keep."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

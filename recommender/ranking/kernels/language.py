@@ -1,7 +1,5 @@
 """The languages that kernels are written in, and which of them a question means."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from enum import StrEnum
 

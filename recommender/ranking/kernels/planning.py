@@ -4,8 +4,6 @@ Measured or published cases decide where there are some; the tile model fills wh
 decides alone where there is none. What it says is said to be modelled.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

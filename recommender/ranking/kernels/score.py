@@ -1,7 +1,5 @@
 """Expected times of all configurations of a kernel, by the tile model for its kind and language."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

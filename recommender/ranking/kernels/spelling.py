@@ -1,7 +1,5 @@
 """A kernel in words: settings in its language, how full its buffers are, what does nothing here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np

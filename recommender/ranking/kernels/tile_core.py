@@ -8,8 +8,6 @@ Sources:
     fitted on measured operators.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Self

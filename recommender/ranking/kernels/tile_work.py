@@ -9,8 +9,6 @@ Sources:
     https://www.hiascend.com/developer/techArticles/20240906-1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The measured run that a start copies: the fastest of its layout, and the settings that it had beside."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 
 from kg.terms.meanings import kind_of

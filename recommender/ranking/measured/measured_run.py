@@ -1,7 +1,5 @@
 """A measured configuration of a whole model among the cases, beside its price."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

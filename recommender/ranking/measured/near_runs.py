@@ -1,7 +1,5 @@
 """The finder of measured runs near a question: of its network, the same device and like lengths first."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The reader of measured runs: whole-model cases of a workspace, each beside its price."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Changes before they have their place: strategies and settings of recipes, with what orders them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

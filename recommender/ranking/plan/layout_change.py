@@ -4,8 +4,6 @@ What a change wins differs by layout: one that is better than the start only wit
 behind the change alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

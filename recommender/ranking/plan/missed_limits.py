@@ -1,7 +1,5 @@
 """Limits that nothing here is modelled to keep, with what comes nearest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The plan that answers a question about a model: where to start, what to test, what not to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Plans: the start of a question, and what is worth testing on it, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Part of a step that a change can act on, by which unmeasured changes are ordered."""
 
-from __future__ import annotations
-
 from kg.nouns.knowledge import Strategy
 from kg.triples.finders import broader
 from kg.triples.graph import GraphStore

@@ -1,7 +1,5 @@
 """Share of recipes, by weight, that do what a strategy does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Tests of start configurations: what they say of the recipes and the layout behind another start."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

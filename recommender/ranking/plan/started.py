@@ -1,7 +1,5 @@
 """A question as it stands once the start configuration runs: what changes are judged against."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Settings that the price of a layout assumes, in the words of a framework."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 

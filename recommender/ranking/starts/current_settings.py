@@ -1,7 +1,5 @@
 """What runs now in a start: settings of the current launch in place of what recipes say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

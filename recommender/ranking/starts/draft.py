@@ -1,7 +1,5 @@
 """The draft of a start, filled while start configurations are found."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

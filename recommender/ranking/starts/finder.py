@@ -1,7 +1,5 @@
 """The start configuration of a question, alternatives of another kind, and what recipes offer beyond it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Words in capitals of a program's command and what they stand for: devices, servers, stage, recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kg.nouns.layout import ParallelLayout

@@ -1,7 +1,5 @@
 """Starts as their release takes them: what it removed is translated, what it would refuse does not leave."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The layout to begin with: what the cost model prices, weighed with what recipes for such problems use."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

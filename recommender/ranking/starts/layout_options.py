@@ -1,7 +1,5 @@
 """Layouts of a model on a number of devices: which fit, and how fast each is on the cost model."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The start of one layout, with what recipes set as far as memory goes; a layout without a price."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Lengths of requests in a start: what a server takes, recipes' values adapted to it, stretched positions."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The start of a question that was measured: the best measurement as it ran, with its own number."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The question that layouts are priced by: model, machine, precision, and what recipes hold fixed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain

@@ -4,8 +4,6 @@ It has what training leaves while it waits: weights and states stay, or lie on t
 the room. Both take turns, so an update has the whole memory.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

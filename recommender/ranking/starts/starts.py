@@ -1,7 +1,5 @@
 """Start configurations of a question, and what tests of earlier ones say of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Foundations of a start and its gaps: facts, memory, runs, recipes, assumptions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A start configuration written down: layout, agreed settings, what its price assumes, what runs now."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The answer of a report: where to start, what to test on it, what is not for here, or why there is none."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Small parts that several sections share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

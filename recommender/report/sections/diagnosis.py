@@ -1,7 +1,5 @@
 """The diagnosis of a report: causes of lost time with their evidence and remedies, the split of the step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

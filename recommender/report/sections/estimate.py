@@ -1,7 +1,5 @@
 """The estimate of a report: where the time of a step goes by the cost model, and the device's roofline."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An A/B test of a report: verdict, guardrails, and the interval after each pair, valid at every moment."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 docs/report.md has the form of the content.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime

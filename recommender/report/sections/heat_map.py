@@ -1,7 +1,5 @@
 """The map of heat: operators by rank or by unit, each cell with its number, and the rows behind it."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any

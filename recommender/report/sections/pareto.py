@@ -4,8 +4,6 @@ The choice is the point of the front with the least weighted sum of costs; a cos
 turned so that less is better, from 0 at the best of the front to 1 at its worst.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The prediction of a report: what tuning is expected to bring, as a ladder of intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

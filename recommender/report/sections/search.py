@@ -1,7 +1,5 @@
 """The search of a report: its course, what each change contributed, and what ails it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -12,8 +12,6 @@ Source: Feurer et al., Scalable Meta-Learning for Bayesian Optimization (ranking
 for weighting by the target's own results; Bayesian model averaging instead of rankings is ours.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -5,8 +5,6 @@ pass for knowledge. The covariances of the sources, each weighted by the square 
 prior of the process that believes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The model of one similar problem: a Gaussian process over the parameters that it shares with the target."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -12,8 +12,6 @@ parameter. Coefficients are integrated out, so nothing but the kernel is fitted.
 Source: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, ch. 2 and 5.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@ has not becomes noise. The target learns how much each prediction counts
 (``recommender.search.belief.mixture``).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

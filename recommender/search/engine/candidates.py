@@ -5,8 +5,6 @@ wait in reserve and are promoted when the model, asked about all of them now and
 Of a larger space the pool starts as a sample and takes in neighbours of what was good.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

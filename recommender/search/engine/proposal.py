@@ -1,7 +1,5 @@
 """The choice of the candidate to evaluate next, and the rule that ends a search."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ What is proposed depends on the space, the sources, the seed, what was told (in 
 being evaluated; so telling a new search all that an old one was told continues the old one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The sources of a search: models of similar problems, and their predictions for its candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Optuna's storages: opened late, quietly, and with patience where one is away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO

@@ -6,8 +6,6 @@ as running before it is evaluated, so whoever comes after a crash finds it and q
 reads back through ``ingest.formats.trackers.optuna_study`` as the cases that were measured.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

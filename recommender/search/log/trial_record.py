@@ -1,7 +1,5 @@
 """One trial in the log of a search, as it is read and as it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ What does not fit the device's memory fails as out of memory, where the capacity
 cannot be fails with its rule. Numbers are modelled, and say so.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

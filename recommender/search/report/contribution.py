@@ -7,8 +7,6 @@ for those it needs; what can only be changed together is told together. (Fawcett
 differences between algorithm configurations through ablation, Journal of Heuristics 2016.)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The points of a search as a page draws them: all of a short one, of a long one the best and every nth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

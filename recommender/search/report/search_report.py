@@ -1,7 +1,5 @@
 """Reports of searches: the course of any search, and of one of ours also what each parameter contributed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ statistic with a bound; what a history cannot tell (nothing was measured twice, 
 ``cost``: log of the first objective, lower is better; nan where it failed. ``gap``: cost above the best.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

@@ -4,8 +4,6 @@ A difference between workers would change their numbers unnoticed, so it is refu
 machine is another is only reported.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 from collections.abc import Iterable, Mapping

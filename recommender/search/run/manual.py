@@ -1,7 +1,5 @@
 """A search in which people evaluate: they ask for configurations and tell what came out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Evaluations from measurements, and the published loss of accuracy where nobody measures it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

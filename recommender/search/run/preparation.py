@@ -4,8 +4,6 @@ The names in the file are looked up (problem, facts for the cost model), and the
 become the sources of the search. The log keeps all of it, so that the search needs no workspace to go on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Required, TypedDict, Unpack

@@ -1,7 +1,5 @@
 """The loop of a search: ask, evaluate, tell, until it ends; all in the log, so that any process can go on."""
 
-from __future__ import annotations
-
 import logging
 import statistics
 import threading

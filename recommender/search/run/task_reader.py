@@ -4,8 +4,6 @@ The log keeps the content of the file with the facts of the cost model looked up
 without the file and without the workspace; both are read here.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ingest.questions.limits import parse_limit

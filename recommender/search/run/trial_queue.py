@@ -4,8 +4,6 @@ Choosing what comes next is done by one worker at a time: it reads what all othe
 it took, before the next one reads. So none proposes what another has, and no budget is overdrawn.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import statistics

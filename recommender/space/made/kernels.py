@@ -4,8 +4,6 @@ Rules leave out what cannot run; one whose fact is unknown is skipped, and that 
 ``docs/knowledge-format.md``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ above what there is would all fail when they are evaluated. Asked of whole colum
 space costs milliseconds and a sampled one is checked as it is drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

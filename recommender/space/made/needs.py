@@ -1,7 +1,5 @@
 """Rules of a kernel that rest on a fact of the device; skipped with a note where the fact is unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The content of a search file while it is made: a space, what it begins with, and what was left out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 

@@ -1,7 +1,5 @@
 """Lists of what can be named in a question: models, hardware, servers, bottlenecks, strategies, operators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 

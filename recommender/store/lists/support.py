@@ -1,7 +1,5 @@
 """Support of each program for each phase on each chip, counted from what a workspace knows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ the newest folder up to the batch they see; the next writer removes folders of a
 So a crash leaves what was before or what comes after.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The names that a shell completes, as a text beside the workspace: reading it needs no graph."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

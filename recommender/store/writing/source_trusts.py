@@ -1,7 +1,5 @@
 """Trust of the sources of a workspace, kept alike in graph, rows and effects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kg.nouns.entities import Case, Trust

@@ -1,7 +1,5 @@
 """Starts of a tune: each is measured once, kept in the journal, and counted against the budget."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

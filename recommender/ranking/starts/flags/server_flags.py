@@ -1,7 +1,5 @@
 """Flags of a start on several servers, or for one role of a deployment, beside its layout."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Agreement among recipes for problems like one: settings, their values, and how many set them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
