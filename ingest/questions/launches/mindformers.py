@@ -34,7 +34,12 @@ _EXPERTS: Mapping[str, str] = MappingProxyType(
 """Keys of ``moe_config``, and what a ``config.json`` calls them."""
 
 _SETTINGS = ("parallel_config", "recompute_config", "runner_config")
-"""Sections whose values are settings; those of ``model_config`` that are no sizes are not."""
+"""Sections whose values are settings."""
+_BESIDE = (
+    "context.mode", "parallel.parallel_mode", "parallel.enable_parallel_optimizer",
+    "model.model_config.use_flash_attention",
+)  # fmt: skip
+"""Settings in sections that hold much else."""
 
 MOST_FACTOR = 100
 """Largest factor of the width; a larger one, or no number, is a mistake."""
@@ -94,7 +99,8 @@ def read_mindformers(raw: bytes, place: str) -> LaunchFacts:
             for section in _SETTINGS
             for name, value in _table(content, section).items()
             if isinstance(value, str | int | float | bool)
-        },
+        }
+        | {path: value for path in _BESIDE if (value := _at(content, path)) is not None},
     }
     if isinstance(length := model.get("seq_length"), int):
         question["shape"] = {"seq_len" if question["phase"] == "training" else "input_len": length}
@@ -119,6 +125,13 @@ def _width(model: Mapping[str, object]) -> int | None:
     if isinstance(factor, int | float) and 0 < factor < MOST_FACTOR:
         wide = int((factor + 0.01) * wide)
     return -(-int(2 * wide / 3) // multiple) * multiple
+
+
+def _at(content: object, path: str) -> bool | int | str | None:
+    """The value at a path; None where there is none, or a table."""
+    for name in path.split("."):
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, bool | int | str) else None
 
 
 def _table(content: object, name: str) -> Mapping[str, object]:

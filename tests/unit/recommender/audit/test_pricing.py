@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.mindformers import read_mindformers
 from ingest.questions.launches.running import RunningSetting, running_settings
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.setting import SettingPlace
@@ -235,3 +236,28 @@ def test_engines_of_old_and_scripts_without_one_cost_what_was_measured(shipped: 
     alone = "from transformers import pipeline\nask = pipeline(model='Qwen/Qwen2.5-7B', device_map='auto')\n"
     assert checked(shipped, alone, "h100-sxm").keys() == {"generate-alone"}
     assert checked(shipped, alone, "h100-sxm", count=2).keys() == {"generate-alone", "layers-in-turn"}
+
+
+def test_what_costs_in_a_configuration_of_mindformers(shipped: Workspace) -> None:
+    task = """use_parallel: True
+run_mode: train
+runner_config: {{batch_size: 1, sink_mode: {sink}}}
+parallel_config: {{data_parallel: 2, model_parallel: 4, pipeline_stage: 1, micro_batch_num: 1}}
+recompute_config: {{recompute: True}}
+context: {{mode: {mode}}}
+model:
+  model_config: {{type: LlamaConfig, num_layers: 32, hidden_size: 4096, num_heads: 32, seq_length: 4096,
+    vocab_size: 32000, intermediate_size: 11008, use_flash_attention: {flash}}}
+"""
+
+    def found(text: str) -> dict[str, SettingFinding]:
+        raw = {**read_mindformers(text.encode(), "task.yaml").question, "hardware": "910b3"}
+        raw["software"] = {"mindformers": "1.3.2"}
+        findings = shipped.launches.check(raw, running_settings(text)).findings
+        return {item.rule: item for item in findings}
+
+    slow = found(task.format(sink=False, mode=1, flash=False))
+    assert slow.keys() == {"mindformers-no-sinking", "mindformers-pynative", "mindformers-plain-attention"}
+    assert slow["mindformers-plain-attention"].priced is not None
+    fast = found(task.format(sink=True, mode=0, flash=True))  # whose activations fit without
+    assert fast.keys() == {"mindformers-recomputation"}
