@@ -90,6 +90,8 @@ def write_script(
 
     if from_command == "-":
         raise InputError("--write needs the script as a file", hint="--from-command serve.sh")
+    if from_command is not None and from_command.endswith(".ipynb"):
+        raise InputError("a notebook is read and not written", hint="--write needs a script")
     target = Path(path)
     if path != "-":
         refuse_unwritable(target, ", or - to see the diff alone")

@@ -8,6 +8,7 @@ from ingest.questions.bounds import with_own_count
 from kg.atomic_files import read_start
 from kg.errors import InputError
 from kg.nouns.situation import FactOrigin
+from kg.nouns.values import parse_json
 from kg.terms.meanings import size_of
 
 MAXIMUM_BYTES = 1_000_000
@@ -114,7 +115,7 @@ def read_text(path: Path) -> str:
 
 
 def decode_text(raw: bytes, place: str) -> str:
-    """Bytes as text.
+    """Bytes as text; of a notebook the code of its cells.
 
     Raises:
         InputError: They are too many, or no text.
@@ -129,4 +130,24 @@ def decode_text(raw: bytes, place: str) -> str:
         raise InputError(f"{place}: not text")
     if not text.strip():
         raise InputError(f"{place}: empty")
-    return text
+    return _code_of(text) if text.lstrip().startswith("{") and '"nbformat"' in text else text
+
+
+def _code_of(notebook: str) -> str:
+    """The code of a notebook's cells, without what its shell reads; a text that is none stays as it is.
+
+    Source: https://nbformat.readthedocs.io/en/latest/format_description.html
+    """
+    content = parse_json(notebook)
+    cells = content.get("cells") if isinstance(content, dict) else None
+    if not isinstance(cells, list):
+        return notebook
+    sources = [
+        one.get("source", "") for one in cells if isinstance(one, dict) and one.get("cell_type") == "code"
+    ]
+    lines = [
+        line
+        for one in sources
+        for line in ("".join(map(str, one)) if isinstance(one, list) else str(one)).split("\n")
+    ]
+    return "\n".join(f"# {line}" if line.lstrip().startswith(("%", "!")) else line for line in lines)

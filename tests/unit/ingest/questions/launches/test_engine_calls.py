@@ -1,9 +1,12 @@
 """Engines in Python and arguments in logs."""
 
+import json
+
 import pytest
 
 from ingest.questions.launches.engine_calls import engine_calls, logged_arguments
 from ingest.questions.launches.launch import read_launch
+from ingest.questions.launches.launch_facts import decode_text
 from ingest.questions.launches.running import running_settings
 from ingest.questions.patches.script_edits import ScriptEdits, edited
 from kg.errors import InputError
@@ -134,3 +137,15 @@ def test_the_line_that_a_server_prints() -> None:
     assert logged_arguments("non-default args: {'a': nothing}") == []
     usual = "server_args=ServerArgs(model_path='a/B', schedule_policy='fcfs', mem_fraction_static=0.85)"
     assert logged_arguments(usual)[0].words[4:] == ("--mem-fraction-static", "0.85")
+
+
+def test_a_notebook_is_the_code_of_its_cells() -> None:
+    cells: list[dict[str, object]] = [
+        {"cell_type": "markdown", "source": ["vllm serve a/Other"]},
+        {"cell_type": "code", "source": ["!pip install vllm\n", "from vllm import LLM"]},
+        {"cell_type": "code", "source": "llm = LLM('a/B', enforce_eager=True)"},
+    ]
+    text = decode_text(json.dumps({"cells": cells, "nbformat": 4}).encode(), "n.ipynb")
+    assert text.splitlines()[0] == "# !pip install vllm"
+    assert read_launch(text, "n.ipynb").question["model"] == "a/B"
+    assert decode_text(b'{"nbformat": 4}', "n.ipynb") == '{"nbformat": 4}'
