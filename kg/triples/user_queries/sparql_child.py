@@ -18,7 +18,7 @@ from kg.memory_limit import limit, limit_memory
 from kg.triples.graph import TOKEN, Term
 from kg.triples.vocabulary import PREFIXES
 
-Reply: TypeAlias = "dict[str, object]"
+Reply: TypeAlias = dict[str, object]
 
 
 _UPDATES = {
