@@ -39,8 +39,10 @@ from benchmarks.worlds.world import fresh_workspace
 from kg.errors import TuningError
 from kg.nouns.entities import Problem
 from kg.nouns.layout import ParallelLayout
+from kg.nouns.look_up import Standing
 from kg.nouns.recipe import Recipe
 from kg.nouns.setting import SettingPlace
+from kg.terms.parts import part_of
 from kg.terms.successors import newest_word
 from recommender.ranking.plan.planner import Planned
 from recommender.ranking.plan_setting import FIELDS
@@ -218,15 +220,22 @@ class Bench:
                     self.verdicts[name, kind].refused += 1
 
     def truth(self, problem: Problem, row: dict[str, Any]) -> Pairs:
-        """The tuning settings of a recipe in the words of the release; what that does untold is none."""
+        """The tuning settings of a recipe in the words of the release.
+
+        Those that do nothing are none: what the release does untold or does not take, and settings of a split
+        that the recipe's own layout has not (Megatron turns sequence parallelism off where tensors are whole).
+        """
         starts = self.workspace.snapshot.recommender.planner.starts
         situation = starts.situation(problem)
         release = starts.release(situation) if situation is not None else None
-        said = []
+        sizes, said = degrees_of(row), []
         for s in row["settings"]:
             place = PLACES.get(s["where"]) or SettingPlace(s["where"])
+            part = part_of(s["key"], s["value"], row["framework"])
             found = release.look_up(s["key"], place, suggest=False) if release is not None else None
-            if found is None or not found.is_default(s["value"]):
+            is_gone = found is not None and found.standing in {Standing.REMOVED, Standing.NOT_YET}
+            is_whole = part is not None and part.is_split and bool(part.lacking(sizes))
+            if not (is_gone or is_whole or (found and found.is_default(s["value"]))):
                 said.append((place, s["key"], newest_word(found, s["value"]) if found else s["value"]))
         return tuning(said)
 

@@ -13,8 +13,8 @@ _VISION = re.compile(r"(^|\.)(mm|image|vision|vit|video)-|limit-mm")
 _STATE = re.compile(r"mamba|gdn|linear-attention")
 _OTHER_CHIP = {
     "huawei": re.compile(r"^(nccl-|rccl|hip-|vllm-rocm|cuda-visible)|flashinfer|aiter"),
-    "nvidia": re.compile(r"ascend|^hccl|npu|^task-queue|^cpu-affinity-conf|^vllm-rocm|aiter"),
-    "amd": re.compile(r"ascend|^hccl|npu|^task-queue|^cpu-affinity-conf|flashinfer"),
+    "nvidia": re.compile(r"ascend|^hccl|\bnpu|^task-queue|^cpu-affinity-conf|^vllm-rocm|aiter"),
+    "amd": re.compile(r"ascend|^hccl|\bnpu|^task-queue|^cpu-affinity-conf|flashinfer"),
 }
 
 

@@ -177,9 +177,9 @@ IN_REGISTRY = frozenset({SettingPlace.FLAG, SettingPlace.ENV, SettingPlace.JSON}
 def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
     """Judge whether the releases in use take the settings of a strategy, and not as their defaults.
 
-    A strategy fails where a release in use has lost one of its settings or does not have it yet, where it
-    lacks the choice, and where all that it sets is what the release does without being told. Software
-    without a registry decides nothing.
+    A strategy fails where a release in use does not have one of its settings yet, or lost it and does
+    something else, where it lacks the choice, and where all that it sets is what the release does without
+    being told. Software without a registry decides nothing.
 
     Args:
         strategy: What.
@@ -193,6 +193,9 @@ def judge_release(strategy: Strategy, facts: Facts) -> Judgement:
             if look_up.setting is None:
                 continue
             if not look_up.usable and is_listed:
+                if look_up.setting.is_default(item.value, release.release):
+                    defaults.append(True)  # what it did at last: the release does no other
+                    continue
                 return Judgement(truth=Truth.FAILS, because=str(look_up))
             choices = look_up.setting.choices if look_up.standing is Standing.TAKEN else ()
             if choices and is_listed and item.value is not None and not look_up.setting.accepts(item.value):

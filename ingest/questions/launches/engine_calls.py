@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ingest.questions.launches.own_script import (
+    ALONE,
     ANSWERING,
+    DENOISING,
     LOADER,
     OWN,
     answer_settings,
     answering,
+    denoise_settings,
+    denoising,
     own_settings,
     trains_itself,
 )
@@ -76,7 +80,7 @@ class EngineCall:
     def command(self) -> ShellCommand:
         """The command that would start it."""
         signs = self.signs
-        if signs.id in {OWN, ANSWERING}:
+        if signs.id in {OWN, *ALONE}:
             pairs = (f"{name}={value}" for name, value in {**self.beside, **self.values}.items())
             words: tuple[str, ...] = ("python", "-m", signs.starts, *pairs)
             return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
@@ -149,7 +153,11 @@ def read_calls(text: str) -> Iterator[EngineCall]:
     is_loop = trains_itself(nodes)
     is_own = is_loop and "model_name_or_path" not in trained  # else a library's words say more
     found = others or (found[:1] if is_own else [])  # one loop has several loaders
-    if not (found or is_loop) and (answers := answering(nodes, imported)) is not None:
+    is_alone = not (found or is_loop)
+    if is_alone and (makes := denoising(nodes, imported)) is not None:
+        said, signs = denoise_settings(nodes, makes), program_signs()[DENOISING]
+        yield EngineCall(node=makes, signs=signs, arguments={}, values=said, environment=environment)
+    elif is_alone and (answers := answering(nodes, imported)) is not None:
         said = {**trained, **answer_settings(nodes, imported)}
         signs = program_signs()[ANSWERING]
         yield EngineCall(node=answers, signs=signs, arguments={}, values=said, environment=environment)

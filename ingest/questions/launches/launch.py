@@ -23,7 +23,7 @@ from ingest.questions.launches.manifests import (
     unit_commands,
 )
 from ingest.questions.launches.options import LaunchOptions, parse_options
-from ingest.questions.launches.own_script import ANSWERING, read_answering
+from ingest.questions.launches.own_script import ANSWERING, DENOISING, read_answering, read_denoising
 from ingest.questions.launches.program import (
     StartedProgram,
     UnknownStart,
@@ -355,6 +355,8 @@ def _facts(
     read = add_files(started, given, beside)
     if signs.id == ANSWERING:
         facts = read_answering(given)
+    elif signs.id == DENOISING:
+        facts = read_denoising(given)
     elif signs.reader == "server":
         facts = serving.read_server(started, given, environment)
     elif signs.reader == "mindformers":

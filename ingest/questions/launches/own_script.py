@@ -18,6 +18,12 @@ OWN = "torch"
 _MODEL = "model_name_or_path"
 ANSWERING = "transformers-generate"
 """The program that a script is which lets Transformers answer."""
+DENOISING = "diffusers-pipeline"
+"""The program that a script is which makes pictures by a pipeline of Diffusers."""
+ALONE = frozenset({ANSWERING, DENOISING})
+"""Programs that are scripts in which a library computes answers itself."""
+_STEPS = ("num_inference_steps", "height", "width", "num_frames", "torch_dtype", "dtype", "device_map")
+"""Arguments of what loads a pipeline, or lets it compute, that decide what runs."""
 _ASKED = {"model": (_MODEL,), "precision": ("dtype", "torch_dtype")}
 _ANSWERS = ("dtype", "torch_dtype", "device_map", "max_new_tokens")
 """Arguments of what loads a model, or lets it answer, that decide what runs."""
@@ -89,6 +95,49 @@ def answer_settings(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, 
             if value is not None and (is_model or item.arg in _ANSWERS):
                 found[_MODEL if is_model else str(item.arg)] = value
     return found
+
+
+def denoising(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str]]) -> ast.Call | None:
+    """The call that loads a pipeline of Diffusers; None where there is none."""
+    made = [name for name, (module, _) in imported.items() if module.partition(".")[0] == "diffusers"]
+    for node in nodes:
+        if isinstance(node, ast.Call) and _text(node.func).endswith(".from_pretrained"):
+            loaded = _text(node.func).removesuffix(".from_pretrained")
+            if "Pipeline" in loaded and loaded in made:
+                return node
+    return None
+
+
+def denoise_settings(nodes: Iterable[ast.AST], loaded: ast.Call) -> dict[str, object]:
+    """What a script says of how a pipeline computes: its model, format and steps, and what it switches on."""
+    first = loaded.args[0] if loaded.args else None
+    found: dict[str, object] = {"from_pretrained": True}
+    if isinstance(first, ast.Constant):
+        found[_MODEL] = first.value
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        name = _text(node.func).rpartition(".")[2]
+        if name.startswith("enable_") and not node.args:
+            found[name] = True
+        if name in {"compile", "compile_repeated_blocks"}:
+            found["compile"] = True
+        for item in node.keywords:
+            word = _text(item.value).rpartition(".")[2] if isinstance(item.value, ast.Attribute) else None
+            value = item.value.value if isinstance(item.value, ast.Constant) else word
+            if value is not None and (item.arg in _STEPS or item.arg == "memory_format"):
+                found[str(item.arg)] = value
+    return found
+
+
+def read_denoising(options: LaunchOptions) -> LaunchFacts:
+    """The question of a script that makes pictures: its model to be served, as PyTorch computes it."""
+    said = {name: options.text(*names) for name, names in _ASKED.items()}
+    current = {name: options.values[name] for name in ("memory_format", "compile") if name in options.values}
+    question: dict[str, object] = {"phase": "serving", "current": current}
+    if options.text("device_map") is None:
+        question["count"] = 1
+    return LaunchFacts(question=question | {name: text for name, text in said.items() if text is not None})
 
 
 def read_answering(options: LaunchOptions) -> LaunchFacts:

@@ -15,7 +15,7 @@ from ingest.questions.launches.configurations import own_name, with_itself
 from ingest.questions.launches.launch import MOST_WORDS, Launch, read_launches
 from ingest.questions.launches.launch_files import Beside, file_contents, with_written
 from ingest.questions.launches.options import TRUTHS, parse_options
-from ingest.questions.launches.own_script import ANSWERING, OWN
+from ingest.questions.launches.own_script import ALONE, OWN
 from ingest.questions.launches.script import UNKNOWN, readable
 from ingest.questions.launches.variables import is_variable
 from kg.errors import InputError
@@ -114,7 +114,7 @@ def _words(launch: Launch) -> Iterator[Stated]:
             if not options.places.get(name, "-").startswith("-"):
                 continue  # it stands in the launcher's file
             yield f"--{name}", "true" if value is True else str(value), SettingPlace.FLAG
-    is_any = signs.id in {OWN, ANSWERING} or (signs.id in softwares() and registry(signs.id).overrides)
+    is_any = signs.id in {OWN, *ALONE} or (signs.id in softwares() and registry(signs.id).overrides)
     override = _ANY_OVERRIDE if is_any else _OVERRIDE
     at = 0
     while at < len(words):

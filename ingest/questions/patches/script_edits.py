@@ -8,7 +8,7 @@ from typing import Any
 from ingest.questions.launches.launch import Launch, LaunchForm, read_launches
 from ingest.questions.launches.launch_files import Beside
 from ingest.questions.launches.options import parse_options
-from ingest.questions.launches.own_script import ANSWERING
+from ingest.questions.launches.own_script import ALONE
 from ingest.questions.launches.program import known_programs
 from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.patches.call_editor import CallEditor
@@ -250,8 +250,10 @@ def _editor(text: str, number: int) -> LaunchEditor:
     match launch.form:
         case LaunchForm.MANIFEST:
             return NestedEditor(text, lambda one: ContainerLaunch(one, launch.path))
-        case LaunchForm.CALL if launch.started.signs.id == ANSWERING:
-            raise InputError("a script of Transformers takes no settings of a server", hint=_COPIED)
+        case LaunchForm.CALL if launch.started.signs.id in ALONE:
+            raise InputError(
+                "a script whose library computes answers itself takes no settings of a server", hint=_COPIED
+            )
         case LaunchForm.CALL:
             return CallEditor(text, launch.path[0])
         case LaunchForm.SCRIPT:

@@ -169,6 +169,8 @@ def _judged(
     layout = ParallelLayout.of_degrees(sizes)
     server = ServerMemory(question=question, layout=layout, chunk=chunk, adapters=adapters)
     held = question.machine.device.memory_capacity
+    if not math.isfinite(held):
+        return None  # a maker alone
     share, given = _share(stated, server, program), above_zero(stated.get("cache_bytes"))
     given = given or 1e9 * (above_zero(stated.get("cache_gb")) or 0.0)
     parts = server.parts(length)

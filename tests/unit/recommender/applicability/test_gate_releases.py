@@ -59,3 +59,14 @@ def test_a_choice_that_a_release_lacks_is_no_advice(release: str, truth: Truth) 
     judged = judge_release(strategy(suffix), {"software[vllm]": release})
     assert judged.truth is truth
     assert ("does not take suffix" in judged.because) is (truth is Truth.FAILS)
+
+
+@pytest.mark.parametrize(("value", "truth"), [("1", Truth.HOLDS), ("0", Truth.FAILS)])
+def test_what_a_release_does_without_its_removed_setting_is_no_hindrance(value: str, truth: Truth) -> None:
+    sets = [
+        Assignment(parameter=f"SGLANG_ENABLE_{name}", value=on, environment=True, software="sglang")
+        for name, on in (("SPEC_V2", value), ("OVERLAP_PLAN_STREAM", "1"))
+    ]
+    facts = {"software[sglang]": "0.5.23"}
+    assert judge_release(strategy(*sets), facts).truth is truth
+    assert judge_release(strategy(sets[0]), facts).truth is Truth.FAILS

@@ -261,3 +261,41 @@ model:
     assert slow["mindformers-plain-attention"].priced is not None
     fast = found(task.format(sink=True, mode=0, flash=True))  # whose activations fit without
     assert fast.keys() == {"mindformers-recomputation"}
+
+
+def test_pipelines_of_diffusers_pay_for_room_that_they_do_not_need(shipped: Workspace) -> None:
+    script = """from diffusers import StableDiffusionXLPipeline
+pipe = StableDiffusionXLPipeline.from_pretrained("stabilityai/stable-diffusion-xl-base-1.0")
+pipe.enable_model_cpu_offload()
+pipe.enable_attention_slicing()
+"""
+    found = checked(shipped, script, "h100-sxm")
+    assert found.keys() == {
+        "pictures-offloaded", "pictures-in-slices", "pictures-in-32-bit", "pictures-not-compiled",
+    }  # fmt: skip
+    good = script.replace('1.0")', '1.0", torch_dtype=torch.float16)').replace("pipe.enable", "pipe.vae.to")
+    assert checked(shipped, f"{good}torch.compile(pipe.unet)\n", "h100-sxm").keys() == set()
+    assert "pictures-offloaded" not in checked(
+        shipped,
+        script.replace("stabilityai/stable-diffusion-xl-base-1.0", "black-forest-labs/FLUX.1-dev"),
+        "rtx-4090",
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "rules"),
+    [
+        ("", {"rl-log-prob-batch-untold", "rl-fixed-micro-batch"}),
+        ("actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=8", {"rl-fixed-micro-batch"}),
+        (
+            "actor_rollout_ref.actor.use_dynamic_bsz=True actor_rollout_ref.rollout.tensor_model_parallel_size=4",
+            {"rl-rollout-split-of-what-fits"},
+        ),
+    ],
+)
+def test_rollouts_of_verl_are_judged(shipped: Workspace, more: str, rules: set[str]) -> None:
+    script = (
+        "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path=Qwen/Qwen3-1.7B "
+        f"actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=32 trainer.n_gpus_per_node=8 {more}"
+    )
+    assert checked(shipped, script, "h100-sxm").keys() == rules

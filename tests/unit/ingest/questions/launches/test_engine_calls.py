@@ -70,6 +70,30 @@ def test_what_transformers_answers_itself_is_asked_of_a_server() -> None:
     assert not [*engine_calls(trains)]
 
 
+PICTURES = """import torch
+from diffusers import FluxPipeline
+pipe = FluxPipeline.from_pretrained("a/B", torch_dtype=torch.bfloat16)
+pipe.enable_model_cpu_offload()
+pipe.transformer = torch.compile(pipe.transformer)
+pipe.vae.to(memory_format=torch.channels_last)
+pipe("a cat", num_inference_steps=28, height=1024)
+"""
+
+
+def test_a_pipeline_of_diffusers_is_asked_of_pytorch() -> None:
+    asked = read_launch(PICTURES, "c").question
+    current = {"memory_format": "channels_last", "compile": True}
+    assert asked == {
+        "phase": "serving", "model": "a/B", "precision": "bfloat16", "count": 1, "current": current,
+    }  # fmt: skip
+    running = {item.key: item.value for item in running_settings(PICTURES)}
+    assert running["enable_model_cpu_offload"].lower() == "true"
+    assert running["num_inference_steps"] == "28"
+    with pytest.raises(InputError, match="takes no settings of a server"):
+        edited(PICTURES, ScriptEdits(flags={"--max-num-seqs": ("8",)}))
+    assert not [*engine_calls("import diffusers\nfrom os import path\npath.from_pretrained('a/B')\n")]
+
+
 def test_a_trainer_is_told_its_model_by_what_loads_it() -> None:
     asked = read_launch(TRAINER, "c").question
     assert (asked["model"], asked["phase"], asked["software"]) == ("a/B", "training", {"trl": ""})

@@ -9,6 +9,7 @@ import pytest
 from kg.terms.dialects import spell
 from recommender.cost_model.question import Question
 from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, sglang_reserve, share_too_high
+from tests.unit.recommender.cost_model.machines import facts as facts_of
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
 SPELT = {
@@ -186,3 +187,14 @@ def test_a_share_leaves_room_for_graphs_and_activations(share: float, is_high: b
 def test_sglang_keeps_what_its_own_sum_says(memory_gib: int, tp: int, chunk: int | None, mib: int) -> None:
     """512 + 1.5 for each token of a prefill + 2 for each request of a graph + tp / 8 of 1,024 (server_args.py)."""
     assert sglang_reserve(memory_gib * 2**30, tp, chunk) == mib * 2**20
+
+
+@pytest.mark.parametrize("program", ["vllm", "sglang"])
+def test_where_the_memory_is_not_known_nothing_is_judged(program: str) -> None:
+    facts = {name: value for name, value in facts_of("h100-sxm").items() if "memory_bytes" not in name}
+    device = replace(machine_of("h100-sxm", 1).device, facts=facts)
+    question = Question(
+        model=model("qwen3-32b"), machine=replace(machine_of("h100-sxm", 1), device=device),
+        phase="serving", engine=program, version="", settings={"precision": "bf16"},
+    )  # fmt: skip
+    assert server_fit(question, {}, program, most=40960) is None
