@@ -247,10 +247,12 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
             activations=number_of("activations_per_sample"),
         )  # fmt: skip
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
+    alone = 0.0
     if not any(name.startswith("compressed_") for name in facts):
-        # feed-forward blocks that stand alone (Nemotron-H) count with those that attend
-        attending = [number_of(name) for name in facts if name.endswith("_attention_layers")]
-        layers = min(layers, sum(attending) or layers)
+        attending = sum(number_of(name) for name in facts if name.endswith("_attention_layers")) or layers
+        layers, alone = min(layers, attending), layers - min(layers, attending)
+    # Feed-forward blocks that stand alone (Nemotron-H) count with those that attend, as wide as the mean.
+    spread = alone / layers or 1.0
     experts = number_of("experts")
     head_size = number_of("head_dim", hidden / heads)
     kv_heads = number_of("kv_heads", heads)
@@ -264,17 +266,12 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
     vocabulary = number_of("vocabulary_size")
     matrices = 3.0 if architecture in DECODERS else 2.0
     total = number_of("parameters")
-    if total and not experts and architecture in DECODERS:
-        # Gated or not is seldom stated; the parameter count tells.
-        attention = hidden * head_size * (2 * heads + 2 * kv_heads)
-        sizes = {m: layers * (attention + m * hidden * inner) + vocabulary * hidden for m in (2.0, 3.0)}
-        matrices = min(sizes, key=lambda m: abs(sizes[m] / total - 1))
     image = number_of("image_size")
     model = ModelSizes(
         id=name,
         layers=layers,
         hidden=hidden,
-        inner=inner,
+        inner=inner * spread,
         heads=heads,
         kv_heads=heads if latent else kv_heads,
         head_size=head_size,
@@ -284,7 +281,7 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         chosen=needed("experts_per_token") if experts else 0.0,
         shared=number_of("shared_experts"),
         # experts of an older kind are as wide as the dense layer would be (Mixtral)
-        expert_inner=number_of("moe_intermediate_size", inner) if experts else 0.0,
+        expert_inner=number_of("moe_intermediate_size", inner) * spread if experts else 0.0,
         kv_width=latent + ROTARY_SIZE if latent else 2 * kv_heads * head_size,
         flops_per_sample=number_of("flops_per_sample"),
         known_parameters=total,
@@ -309,6 +306,10 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         index_heads=number_of("index_heads"),
         index_layers=number_of("index_layers", layers),
     )
+    if total and not experts and (model.causal or model.encodes):
+        # Gated or not is seldom stated; the parameter count tells.
+        forms = (replace(model, matrices=2.0), replace(model, matrices=3.0))
+        return min(forms, key=lambda form: abs(form.parameters / total - 1))
     if not experts or not total or model.parameters <= _NOMINAL * total:
         return model
     # Experts may be narrower than the block (a latent width), or fewer matrices: the parameter count tells.

@@ -4,8 +4,11 @@ import csv
 import gzip
 import json
 import os
+import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,9 @@ import yaml
 
 import data
 from ingest.questions.checkpoints.model_facts import KINDS as KINDS_OF_ATTENTION
-from kg.errors import UnknownEntityError
+from kg.errors import MissingFactError, UnknownEntityError
 from kg.terms.model_name import read_name
+from recommender.cost_model.facts.model import ModelSizes, model_of
 from tools.shipped_names import shipped_names
 
 FILES = tuple(data.files("models", ".yaml"))
@@ -41,28 +45,11 @@ WEIGHT_FORMATS = {"w4a16", "w8a8", "fp8", "mxfp4"}
 """Formats that the weights of a model are published in, where they are not of 16 bits."""
 KINDS = {"measured", "documented", "config", "derived", "secondary", "claimed"}
 
-UNGATED = {
-    "bert-base", "bert-large", "distilbert", "roberta-base", "roberta-large", "phi-2", "chatglm-6b",
-    "nemotron-4-340b", "gpt-j-6b", "plm-1-8b",
-}  # fmt: skip
-"""Models beside the GPT, OPT, BLOOM and MPT families whose feed-forward layer has two matrices, not three."""
-
-APART = {f"nemotron-{name}" for name in ("3-nano", "3-ultra", "3-super", "3-5-lightning", "h-56b")}
+APART = {
+    f"nemotron-{name}"
+    for name in ("3-nano", "3-ultra", "3-super", "3-5-lightning", "h-56b", "h-8b", "nano-12b-v2")
+} | {"nvidia-nemotron-nano-9b-v2"}
 """Their feed-forward parts are layers of their own."""
-
-WIDE_ATTENTION = {
-    "gemma-3-4b", "gemma-3-12b", "hy3", "inkling", "magistral-small-24b", "nemotron-3-nano", "nemotron-3-5-lightning",
-    "qwen3-omni-30b-a3b", "solar-open-100b", "deepseek-v4-flash", "deepseek-v4-pro", "gemma-2-27b", "gemma-3-27b", "gemma-4-26b-a4b", "gemma-4-31b",
-    "glm-4-5", "glm-4-5-air", "glm-4-5v", "glm-4-6", "glm-4-7", "minimax-m2", "qwen3-coder-next", "seed-oss-36b",
-    "gpt-oss-120b", "gpt-oss-20b", "hy3-preview", "mimo-v2-flash", "minimax-m2-5", "minimax-m2-7",
-    "minimax-m3", "mistral-nemo-12b", "mistral-small-24b", "qwen3-0-6b", "qwen3-235b-a22b", "qwen3-30b-a3b", "qwen3-32b",
-    "qwen3-4b", "qwen3-5-0-8b", "qwen3-5-122b-a10b", "qwen3-5-27b", "qwen3-5-35b-a3b",
-    "qwen3-5-397b-a17b", "qwen3-5-4b", "qwen3-6-27b", "qwen3-6-35b-a3b", "qwen3-coder-30b-a3b",
-    "qwen3-coder-480b-a35b", "qwen3-embedding-0-6b", "qwen3-embedding-4b", "qwen3-next-80b-a3b",
-    "qwen3-reranker-0-6b", "qwen3-reranker-4b", "qwen3-vl-235b-a22b", "qwen3-vl-30b-a3b", "qwen3-vl-32b",
-    "qwen3-vl-4b", "step-3-7-flash", "mellum2-12b-a2-5b", "mistral-small-3-1-24b", "mistral-small-3-2-24b", "gemma-7b", "gemma2-9b", "gemma2-2b",
-}  # fmt: skip
-"""Models whose heads together are wider or narrower than the hidden state, by design."""
 
 
 def normalised(name: str) -> str:
@@ -158,13 +145,6 @@ def test_facts_are_positive_numbers_of_a_known_kind() -> None:
             assert fact["confidence"] in {"high", "medium", "low"}
 
 
-def test_heads_divide_the_hidden_state() -> None:
-    for model, fact in VALUES.items():
-        if {"hidden_size", "attention_heads", "head_dim"} <= fact.keys():
-            equal = fact["hidden_size"] == fact["attention_heads"] * fact["head_dim"]
-            assert equal == (model not in WIDE_ATTENTION), model
-
-
 def test_layers_of_all_kinds_of_attention_are_all_layers() -> None:
     for model, fact in VALUES.items():
         split = [fact[name] for name in fact if name.endswith("_attention_layers")]
@@ -188,59 +168,52 @@ def test_groups_and_experts_are_consistent() -> None:
             assert fact["active_parameters"] < fact["parameters"], model
 
 
-def implied_parameters(model: str, family: str) -> tuple[float, float] | None:
-    """Weights that the architecture facts imply, with tied and with separate output embeddings.
-
-    Per layer, with ``d`` the hidden size: query and output projections ``2 d H h``, keys and values
-    ``2 d K h``, and ``m d f`` for the feed-forward matrices (three if gated, else two); a mixture of
-    experts has one such block per expert. Norms and biases, below a percent, are left out.
-    """
-    fact = VALUES[model]
-    needed = {"layers", "hidden_size", "attention_heads", "head_dim", "vocabulary_size"}
-    if not needed <= fact.keys() or "kv_lora_rank" in fact:
-        return None
-    width, head = fact["hidden_size"], fact["head_dim"]
-    key_heads = fact.get("kv_heads", fact["attention_heads"])
-    attention = 2 * width * head * (fact["attention_heads"] + key_heads)
-    matrices = 2 if family in {"gpt", "opt", "bloom", "mpt"} or model in UNGATED else 3
-    if "experts" in fact:
-        blocks = fact["experts"] + fact.get("shared_experts", 0)
-        feed_forward = (
-            3 * width * fact["moe_intermediate_size"] * blocks if "moe_intermediate_size" in fact else 0
-        )
-    else:
-        feed_forward = matrices * width * fact.get("intermediate_size", 0)
-    if not feed_forward:
-        return None
-    body = float(fact["layers"] * (attention + feed_forward))
-    embedding = float(fact["vocabulary_size"] * width)
-    return body + embedding, body + 2 * embedding
+SIZED = re.compile(r"(?<![A-Za-z\d.])(\d+(?:\.(\d+))?)([BM])(?![a-z])")
+"""A number of parameters in a name: not that of a token (A3B), nor that of an expert (8x7B)."""
+BY_NAME = {"mpt-70b", "llama-30b", "gemma-7b"}
+"""Models whose name is further from their parameters than any rounding: 64.9, 32.5 and 8.5 billion."""
+BY_LAYER = {"decilm-7b"}
+"""Groups of heads differ by layer; one number for all is stated."""
 
 
-PLAIN = [
-    (model["id"], model["family"])
-    for _, model in MODELS
-    if model["architecture"] in {"encoder", "decoder", "moe-decoder"}
-    and "parameters" in VALUES[model["id"]]
-    and implied_parameters(model["id"], model["family"]) is not None
-    and "hybrid" not in model["id"]
-]
-HALF_DENSE = {"llama-4-maverick"}
-"""Its experts stand in every second layer, which the plain formula does not know."""
+def sizes_of_models() -> Iterator[tuple[ModelSizes, str]]:
+    for _, model in MODELS:
+        with suppress(MissingFactError):
+            sizes = model_of(model["id"], model["architecture"], VALUES[model["id"]])
+            if sizes.layers and sizes.vocabulary and sizes.id not in BY_LAYER:
+                yield sizes, model["label"]["en"]
 
 
-@pytest.mark.parametrize(("model", "family"), [item for item in PLAIN if item[0] not in HALF_DENSE | APART])
-def test_parameters_are_what_the_architecture_implies(model: str, family: str) -> None:
-    stated = VALUES[model]["parameters"]
-    implied = implied_parameters(model, family)
-    assert implied is not None
-    assert min(abs(stated / total - 1) for total in implied) <= 0.15, (stated, implied)
+def test_parameters_are_what_the_cost_model_makes_of_the_sizes() -> None:
+    wrong, seen = {}, 0
+    for sizes, _ in sizes_of_models():
+        if sizes.known_parameters and not sizes.sees:
+            table, seen = sizes.vocabulary * sizes.hidden, seen + 1
+            implied = (sizes.parameters, sizes.parameters + table)  # with tied and with separate tables
+            if min(abs(total / sizes.known_parameters - 1) for total in implied) > 0.08:
+                wrong[sizes.id] = (sizes.known_parameters, implied)
+    assert wrong == {}
+    assert seen >= 230
 
 
-def test_the_arithmetic_covers_the_families_people_ask_about() -> None:
-    covered = {family for _, family in PLAIN}
-    assert {"bert", "llama", "qwen", "deepseek", "mistral", "mixtral", "gpt", "glm"} <= covered
-    assert len(PLAIN) >= 80
+def test_a_name_says_what_the_sizes_imply() -> None:
+    """A name counts with or without the tables of the vocabulary, to 5 % or to its last digit."""
+    wrong, seen = {}, 0
+    for sizes, label in sizes_of_models():
+        if (found := SIZED.findall(label)) and sizes.id not in BY_NAME:
+            number, decimals, unit = found[-1]
+            one, seen = {"B": 1e9, "M": 1e6}[unit], seen + 1
+            named, last = float(number) * one, one / 10 ** len(decimals)
+            near = max(0.05 * named, last / 2)
+            table = sizes.vocabulary * sizes.hidden
+            least = sizes.parameters - table
+            most = (
+                least + (sizes.embeddings if sizes.known_parameters else 2) * table + sizes.tower_parameters
+            )
+            if not least - near <= named <= most + near:
+                wrong[sizes.id] = (named, least, most)
+    assert wrong == {}
+    assert seen >= 220
 
 
 @pytest.mark.parametrize(
