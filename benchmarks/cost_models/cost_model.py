@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import harness
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.fit.calibrate import FOLDS, MACHINE, fit, folds, predict_left_out
 from recommender.cost_model.fit.learning import fit_constants
 from recommender.cost_model.fit.measurements import ShapeTable, read_rows, table
-from recommender.cost_model.operators.kinds import KINDS, CalibratedOperator, OperatorKind, reference_device
-from recommender.cost_model.operators.residual import Residual
+from recommender.cost_model.operators.kinds import KINDS, OperatorKind, reference_device
 
 Floats = NDArray[np.float64]
 
@@ -183,55 +183,80 @@ def by_group(stem: str, error: Floats, groups: Sequence[str]) -> str:
     )
 
 
-def speed() -> dict[str, float]:
-    """Operator estimates per second on shapes that all differ, residual included."""
+IN_SITU = {
+    "RmsNorm": 2.0, "AddRmsNorm": 4.0, "AddRmsNormBias": 4.0, "SwiGlu": 1.5, "Cast": 3.0, "Add": 3.0, "TensorMove": 2.0,
+    "Muls": 2.0, "Transpose": 2.0,
+}  # fmt: skip
+"""Elements that a small kernel moves for each of its first operand, read and written."""
+
+
+def in_situ(folders: Sequence[Path]) -> dict[str, float | None]:
+    """Median errors on kernels inside served models, per cent: products in 16 bit, small kernels, and both."""
+    from benchmarks.worlds.shipped import ShippedKnowledge
     from recommender.cost_model.operators.kinds import shipped
+    from recommender.cost_model.workloads.block import stream_us
+    from recommender.cost_model.workloads.products import products_us
 
-    rng = np.random.default_rng(0)
-    x = np.exp(rng.uniform(np.log(1), np.log(16384), size=(20000, 3))).round()
-    x = np.maximum(x, 1)
-    kind = shipped()["matmul_bf16"]
-    kind.times_us(DEVICE, x[:64])
-    begin = time.process_time()
-    kind.times_us(DEVICE, x)
-    bare = CalibratedOperator(kind.kind, kind.constants, Residual(None, None, 0.0), 0.0, {})
-    middle = time.process_time()
-    bare.times_us(DEVICE, x)
-    end = time.process_time()
-    return {
-        "operator_estimates_per_s": len(x) / (middle - begin),
-        "physics_only_per_s": len(x) / (end - middle),
-        **step_speed(rng),
-    }
+    device = ShippedKnowledge.load().machine("ascend-910c", 16, "atlas-800t-a3").device
+    found: dict[str, list[float]] = {"in_situ_products": [], "in_situ_small": []}
+    for row in (
+        row for folder in folders for path in sorted(folder.glob("insitu*.csv")) for row in read_rows(path)
+    ):
+        sizes = [
+            [int(size) for size in part.split(",")]
+            for part in row["input_shapes"].split(";")
+            if part[:1].isdigit()
+        ]
+        if row["op"].startswith("MatMul"):
+            # weights of 16 bit lie as n x k, or in fractals of 16 x 16
+            wide = sizes[1][0] if len(sizes[1]) == FLAT else 16 * sizes[1][1]
+            x = np.array([[float(sizes[0][0]), float(wide), float(sizes[0][1])]])
+            name, guess = "in_situ_products", float(products_us(shipped(), device, x, np.zeros(1))[0])
+        elif row["op"] in IN_SITU:
+            moved = np.array([2.0 * np.prod(sizes[0]) * IN_SITU[row["op"]]])
+            name, guess = "in_situ_small", max(float(stream_us(device, moved)[0]), PHYSICS["small_kernel_us"])
+        else:
+            continue
+        found[name].append(100 * abs(guess / float(row["measured_us"]) - 1))
+    found["in_situ"] = [*found["in_situ_products"], *found["in_situ_small"]]
+    print(", ".join(f"{name}: n = {len(held)}" for name, held in found.items()))
+    return {name: round(float(np.median(held)), 2) if held else None for name, held in found.items()}
 
 
-def step_speed(rng: np.random.Generator, n: int = 2000) -> dict[str, float]:
-    """Whole-step configurations per second; every one has a length or batch of its own."""
+FLAT = 2
+"""Axes of a matrix that lies row by row."""
+
+
+def speed(n: int = 20000) -> dict[str, float]:
+    """Configurations of one served load a CPU second, and the share of the time that the replay takes."""
+    from unittest.mock import patch
+
     from benchmarks.worlds.shipped import A2, ShippedKnowledge
     from recommender.cost_model.estimate import estimate
+    from recommender.cost_model.workloads import serving_flow
+    from recommender.cost_model.workloads.replay import Scheduled, replayed
 
-    known = ShippedKnowledge.load()
+    rng, known, loop = np.random.default_rng(0), ShippedKnowledge.load(), [0.0]
     where, model = known.machine(*A2), known.model("qwen3-32b")
-    splits = [int(split) for split in rng.choice([1, 2, 4, 8], n)]
-    settings: dict[str, list[dict[str, object]]] = {
-        "training": [
-            {"tp": split, "gbs": 512, "seq_len": int(64 * rng.integers(16, 600)),
-             "recompute": str(rng.choice(["none", "full"])), "zero": int(rng.integers(0, 2))}
-            for split in splits
-        ],
-        "serving": [
-            {"tp": split, "dp": 8 // split, "batch": int(rng.integers(1, 300)),
-             "input_len": int(rng.integers(100, 20000)), "precision": str(rng.choice(["bf16", "int8"]))}
-            for split in splits
-        ],
-    }  # fmt: skip
-    found = {}
-    for phase, given in settings.items():
-        estimate(model=model, machine=where, phase=phase, settings=given[:8])
+    given: list[dict[str, object]] = [
+        {"tp": split, "dp": 8 // split, "batch": int(rng.integers(1, 300)), "input_len": 4096, "output_len": 512,
+         "chunk": int(rng.choice([0, 1024, 2048, 4096, 8192, 16384])), "precision": str(rng.choice(["bf16", "int8"])),
+         "speculative_tokens": int(rng.integers(0, 4)), "graph": float(rng.choice([0, 0.5, 1]))}
+        for split in (int(split) for split in rng.choice([1, 2, 4, 8], n))
+    ]  # fmt: skip
+
+    def timed(asked: Scheduled) -> dict[str, Floats]:
         begin = time.process_time()
-        estimate(model=model, machine=where, phase=phase, settings=given)
-        found[f"{phase}_configurations_per_s"] = n / (time.process_time() - begin)
-    return found
+        done = replayed(asked)
+        loop[0] += time.process_time() - begin
+        return done
+
+    estimate(model=model, machine=where, phase="serving", settings=given[:8])
+    with patch.object(serving_flow, "replayed", timed):
+        begin = time.process_time()
+        estimate(model=model, machine=where, phase="serving", settings=given)
+        took = time.process_time() - begin
+    return {"configurations_per_cpu_s": round(n / took), "loop_share": round(loop[0] / took, 2)}
 
 
 def main() -> None:
@@ -239,6 +264,7 @@ def main() -> None:
         __doc__,
         harness.place("--calibrate", "--known"),
         harness.place("--evaluate", "--asked"),
+        harness.place("--in-situ", nargs="*", default=[], help="more folders with kernels of served models"),
         quick="three folds and few iterations",
     )
     same = chosen.calibrate.resolve() == chosen.evaluate.resolve()
@@ -285,9 +311,8 @@ def main() -> None:
     if other is not None:
         result["collective_b_mape"] = round(other, 1)
         print(f"collectives of machine B, mesh model: mean {other:.1f} %")
-    rates = speed()
-    print(", ".join(f"{name} {value:,.0f}" for name, value in rates.items()))
-    result |= {name: round(value) for name, value in rates.items()}
+    result |= {**in_situ([chosen.evaluate, *chosen.in_situ]), **speed()}
+    print(", ".join(f"{name} {value}" for name, value in [*result.items()][-5:]))
     chosen.last_line({**result, "floors": floors, "counts": counts}, n=sum(counts.values()))
 
 

@@ -66,15 +66,17 @@ class Process:
 
 def _matern(a: Narrow, b: Narrow, rough: bool) -> Narrow:
     """Correlation between rows of ``a`` and ``b``: Matern 1/2 or 3/2 of their distance."""
-    square = (a * a).sum(1)[:, None] + (b * b).sum(1)[None] - 2 * a @ b.T
-    np.maximum(square, 1e-6, out=square)
-    distance = np.sqrt(square, out=square)
-    if rough:
-        near: Narrow = np.exp(-distance)
-        return near
-    distance *= np.float32(np.sqrt(3.0))
-    result: Narrow = (1 + distance) * np.exp(-distance)
-    return result
+    scale = np.float32(1.0 if rough else 3.0)
+    square = (scale * -2 * a) @ b.T
+    square += scale * (a * a).sum(1)[:, None]
+    square += scale * (b * b).sum(1)[None]
+    np.maximum(square, scale * np.float32(1e-6), out=square)
+    distance: Narrow = np.sqrt(square, out=square)
+    near: Narrow = np.exp(-distance)
+    if not rough:
+        distance += 1
+        near *= distance
+    return near
 
 
 @dataclass(frozen=True, slots=True)

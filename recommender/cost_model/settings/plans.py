@@ -5,6 +5,7 @@ A batch of configurations is one array per setting, so that thousands cost littl
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
@@ -104,17 +105,21 @@ def columns(settings: Sequence[Mapping[str, object]], defaults: Mapping[str, flo
         InputError: An unknown setting or value, or a size that is not a positive whole number.
     """
     found: Columns = {}
-    names: dict[str, str] = {}
-    named = [
-        {names.get(key) or names.setdefault(key, name_of(key, defaults)): value for key, value in one.items()}
-        for one in settings
-    ]
-    stated = set(names.values())
+    spelt: dict[str, list[str]] = {}
+    for key in dict.fromkeys(chain.from_iterable(settings)):
+        spelt.setdefault(name_of(key, defaults), []).append(key)
     for name, default in defaults.items():
-        if name not in stated:
-            found[name] = np.full(len(named), number_of(name, default))
+        if name not in spelt:
+            found[name] = np.full(len(settings), number_of(name, default))
             continue
-        found[name] = _numbers_of(name, [one.get(name, default) for one in named])
+        key, *others = spelt[name]
+        values = [one.get(key, default) for one in settings]
+        if others:  # the last of a configuration's spellings holds
+            values = [
+                next((one[each] for each in reversed([*one]) if each in spelt[name]), default)
+                for one in settings
+            ]
+        found[name] = _numbers_of(name, values)
         check(name, default, found[name])
     return found
 
