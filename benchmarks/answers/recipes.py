@@ -10,11 +10,13 @@ A seed draws families (``--by``: programs or devices): their recipes are withhel
 ``nested`` has the layouts with the weight of the cost model against recipes chosen on the other families (with
 ``--all`` before each family is asked).
 ``--without-documents REGEX`` also withholds what is of documents whose address it finds, as if they had never been read.
-``whole`` counts a recipe that was not answered as a miss; one that states no hardware is no question.
+``whole`` counts a recipe that was not answered as a miss; one that states no hardware is no question. ``near_expert`` is
+of training: whether one of three layouts fits and takes at most 10 % longer than the expert's, both as modelled.
 """
 
 import itertools
 import json
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -54,6 +56,8 @@ from recommender.workspace.workspace import Workspace
 
 TRUSTS = (0.0, 0.1, 0.3, 1.0, 3.0)
 RULES = (0.0, 0.1, 0.25, 0.5, 1.0)
+NEAR = 0.9
+"""Share of the expert's modelled throughput from which a layout is as good."""
 CHANGES = 10
 DEGREES = ("tp", "pp", "cp")
 
@@ -73,6 +77,7 @@ class Verdicts:
     top3: list[bool] = field(default_factory=list)
     recall: list[float] = field(default_factory=list)
     precision: list[float] = field(default_factory=list)
+    near: list[bool] = field(default_factory=list)
     wrong: int = 0
     refused: int = 0
 
@@ -93,6 +98,8 @@ class Verdicts:
             "n": max(len(self.first), len(self.recall)) + self.refused,
             "layout_first": mean(self.first),
             "layout_top3": mean(self.top3),
+            "near_expert": mean(self.near),
+            "near_n": len(self.near),
             "settings_recall": mean(self.recall),
             "settings_precision": mean(self.precision),
             "wrong": self.wrong,
@@ -196,6 +203,8 @@ class Bench:
             self.trusts(group, row, problem, planned.starts, layout)
             return
         self.judge("ours", (group, row["framework"]), planned, layout, truth)
+        if group == "train" and (near := self.near_expert(planned, layout)) is not None:
+            self.verdicts["ours", group].near.append(near)
         if (known := self.plan(problem, self.unread | {row["id"]})) is not None:
             self.judge("known_family", (group, row["framework"]), known, layout, truth)
         self.baselines(group, row, problem, planned.starts, layout, truth)
@@ -280,6 +289,18 @@ class Bench:
             verdicts = self.verdicts[name, kind]
             verdicts.take(hits, proposed, truth)
             verdicts.wrong += self.wrong(planned)
+
+    def near_expert(self, planned: Planned, truth: dict[str, int]) -> bool | None:
+        """True if one of three layouts fits and is modelled as fast as the expert's; None without a price of that."""
+        starts, plan = planned.starts, planned.plan
+        asked = self.workspace.snapshot.recommender.planner.starts.priced(
+            starts.situation, starts.recipes, self.workspace.ask.model_facts(starts.situation.problem)
+        )
+        found = layout_options(asked) if asked is not None else []
+        merits = {one.layout: one.log_merit for one in found if one.log_merit is not None}
+        expert = [merit for one, merit in merits.items() if is_same(one, truth, training=True)]
+        mine = [merits[one.layout] for one in (plan.start, *plan.alternatives)[:3] if one.layout in merits]
+        return max(mine, default=-math.inf) >= max(expert) + math.log(NEAR) if expert else None
 
     def wrong(self, planned: Planned) -> int:
         """Settings of a plan that the release does not take."""

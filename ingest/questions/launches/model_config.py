@@ -139,6 +139,8 @@ def _fill(described: Mapping[str, object], sizes: dict[str, object], notes: list
         # in and out projections of a width of ``wide``, and the gate beside the input: no keys of their own
         sizes |= {"attention_heads": heads, "kv_heads": heads // 2, "head_dim": size}
         sizes |= {"linear_attention_layers": layers, "linear_key_head_dim": state, "intermediate_size": 1}
+        groups = _count(described, "n_groups", STATE_GROUPS, notes)
+        sizes |= {"linear_key_heads": groups, "linear_value_heads": heads, "linear_value_head_dim": size}
         sizes.pop("experts", None)
     if "intermediate_size" not in sizes and "experts" not in sizes and isinstance(hidden, int):
         sizes["intermediate_size"] = 4 * hidden
@@ -155,9 +157,9 @@ def _count(described: Mapping[str, object], key: str, default: int, notes: list[
     return default
 
 
-STATE_EXPAND, STATE_SIZE, STATE_HEAD = 2, 128, 64
-"""Width over that of the stream, elements of a state, and width of a head of a state-space layer that are not
-stated (Mamba-2, transformers' defaults)."""
+STATE_EXPAND, STATE_SIZE, STATE_HEAD, STATE_GROUPS = 2, 128, 64, 8
+"""Width over that of the stream, elements of a state, width of a head, and groups that share their keys, of a
+state-space layer that are not stated (Mamba-2, transformers' defaults)."""
 
 
 def architecture(content: Mapping[str, object], sizes: Mapping[str, object]) -> str:
