@@ -139,7 +139,7 @@ def _fill(described: Mapping[str, object], sizes: dict[str, object], notes: list
         # in and out projections of a width of ``wide``, and the gate beside the input: no keys of their own
         sizes |= {"attention_heads": heads, "kv_heads": heads // 2, "head_dim": size}
         sizes |= {"linear_attention_layers": layers, "linear_key_head_dim": state, "intermediate_size": 1}
-        groups = _count(described, "n_groups", STATE_GROUPS, notes)
+        groups = _count(described, "n_groups", STATE_GROUPS if kind == "mamba2" else 1, notes)
         sizes |= {"linear_key_heads": groups, "linear_value_heads": heads, "linear_value_head_dim": size}
         sizes.pop("experts", None)
     if "intermediate_size" not in sizes and "experts" not in sizes and isinstance(hidden, int):

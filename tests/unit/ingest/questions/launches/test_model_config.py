@@ -79,11 +79,9 @@ def test_an_encoder_and_its_decoder_are_layers_of_one_model() -> None:
 def test_a_state_space_model_has_layers_whose_state_does_not_grow() -> None:
     mamba = _sizes(model_type="mamba2", hidden_size=4096, num_hidden_layers=64, num_heads=128, head_dim=64,
                    state_size=128, expand=2, vocab_size=32768)  # fmt: skip
-    assert (mamba["linear_attention_layers"], mamba["attention_heads"], mamba["linear_key_head_dim"]) == (
-        64,
-        128,
-        128,
-    )
+    names = ("linear_attention_layers", "attention_heads", "linear_key_head_dim", "linear_key_heads")
+    assert [mamba[name] for name in names] == [64, 128, 128, 8]
+    assert mamba["linear_value_heads"] == 128
 
 
 @pytest.mark.parametrize("stated", [None, "two", 0, True])

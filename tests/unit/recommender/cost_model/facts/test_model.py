@@ -61,3 +61,16 @@ def test_feed_forward_blocks_that_stand_alone_hold_no_cache() -> None:
     assert (mixed.layers, mixed.linear_layers) == (6.0, 5.0)
     assert model_of("x", "decoder", facts).layers == 10.0
     assert model("deepseek-v4-flash").layers == 43.0  # two layers compress nothing, and attend
+
+
+def test_state_space_models_are_as_large_as_they_say() -> None:
+    """Blocks of Nemotron-H have no gate, those of Mamba-2 no feed-forward part."""
+    for name, share in (
+        ("nemotron-h-8b", 0.05),
+        ("nemotron-h-56b", 0.1),
+        ("mamba2-2-7b", 0.01),
+        ("mamba2-8b", 0.11),
+    ):
+        sizes = model(name)
+        assert sizes.is_linear
+        assert sizes.parameters == pytest.approx(sizes.known_parameters, rel=share)

@@ -59,7 +59,7 @@ def test_groups_have_the_order_of_their_choices() -> None:
 
 def test_engines_state_settings_of_the_cost_model() -> None:
     for row in rows_of("engines"):
-        assert row["setting"] in SERVING or row["setting"] == "captured_from_sequences"
+        assert row["setting"] in SERVING or row["setting"] in {"captured_from_sequences", "oldest"}
         value = engine_defaults("serving", row["engine"], row["since"] or "0.0.1").get(row["setting"])
         assert value in {None, number_or_word(row["value"])}
 
