@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ingest.questions.launches.own_script import (
+    ACCELERATED,
     ALONE,
     ANSWERING,
     DENOISING,
     LOADER,
     OWN,
+    accelerated,
     answer_settings,
     answering,
     denoise_settings,
     denoising,
+    loop_settings,
     own_settings,
     trains_itself,
 )
@@ -44,6 +47,8 @@ _LOADED = {"load_in_4bit": True, "load_in_8bit": True, "attn_implementation": No
 _ENGINE, _LOADING, _DEVICE = "engine_kwargs", "model_loading_config", "accelerator_type"
 _MODELS = ("model_source", "model_id")
 """Parts of an ``LLMConfig`` of Ray Serve: https://docs.ray.io/en/latest/serve/llm/index.html"""
+RUN = ("accelerate", "launch", "train.py")
+"""The command of a loop of the user's own that accelerate runs."""
 _NO_LITERAL = (SyntaxError, ValueError, TypeError, RecursionError, MemoryError)
 
 
@@ -84,7 +89,8 @@ class EngineCall:
             pairs = (f"{name}={value}" for name, value in {**self.beside, **self.values}.items())
             words: tuple[str, ...] = ("python", "-m", signs.starts, *pairs)
             return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
-        begin = ["python", signs.scripts[0].replace("*", "")] if not signs.commands else self._verb.split()
+        begin = ["python", signs.scripts[0].replace("*", "")] if signs.scripts else [*RUN]
+        begin = self._verb.split() if signs.commands else begin
         trains = signs.reader == "trainer"
         words = (*begin, *as_flags({**self.beside, **self.values}, states=trains))
         return ShellCommand(words=words, line=self.node.lineno, environment=self.environment)
@@ -109,6 +115,8 @@ def with_called(command: ShellCommand, beside: Callable[[str], str | None]) -> S
             if is_own and isinstance(started_program(command.words), StartedProgram):
                 return command  # by a name or options that say more
             begin = command.words[: at - (at > 0 and made.words[0] == command.words[at - 1])]
+            if made.words[: len(RUN)] == RUN:  # its options stand behind the script
+                begin, made = command.words[: at + 1], replace(made, words=made.words[len(RUN) :])
             words = (*begin, *made.words, *command.words[at + 1 :])
             return replace(command, words=words, environment={**command.environment, **made.environment})
     return command
@@ -153,6 +161,10 @@ def read_calls(text: str) -> Iterator[EngineCall]:
     is_loop = trains_itself(nodes)
     is_own = is_loop and "model_name_or_path" not in trained  # else a library's words say more
     found = others or (found[:1] if is_own else [])  # one loop has several loaders
+    if is_loop and not found and (run := accelerated(nodes, imported)) is not None:
+        said = {**trained, **loop_settings(nodes)}
+        signs = program_signs()[ACCELERATED]
+        yield EngineCall(node=run, signs=signs, arguments={}, values=said, environment=environment)
     is_alone = not (found or is_loop)
     if is_alone and (makes := denoising(nodes, imported)) is not None:
         said, signs = denoise_settings(nodes, makes), program_signs()[DENOISING]

@@ -27,6 +27,15 @@ _STEPS = ("num_inference_steps", "height", "width", "num_frames", "torch_dtype",
 _ASKED = {"model": (_MODEL,), "precision": ("dtype", "torch_dtype")}
 _ANSWERS = ("dtype", "torch_dtype", "device_map", "max_new_tokens")
 """Arguments of what loads a model, or lets it answer, that decide what runs."""
+ACCELERATED = "accelerate"
+"""The program that runs a loop over a model of Transformers."""
+_IN_A_LOOP = {
+    "batch_size": "per_device_train_batch_size",
+    "num_workers": "dataloader_num_workers",
+    "gradient_accumulation_steps": "gradient_accumulation_steps",
+    "mixed_precision": "mixed_precision",
+}
+"""Arguments of a loader and of an ``Accelerator``, by the options of a trainer."""
 LOADER = frozenset({"batch_size", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor"})
 """Arguments of a loader that decide its speed."""
 _BUILT = "torchvision.models"
@@ -138,6 +147,29 @@ def read_denoising(options: LaunchOptions) -> LaunchFacts:
     if options.text("device_map") is None:
         question["count"] = 1
     return LaunchFacts(question=question | {name: text for name, text in said.items() if text is not None})
+
+
+def accelerated(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str]]) -> ast.Call | None:
+    """The ``Accelerator`` that a loop runs by; None where it runs by none."""
+    calls = (node for node in nodes if isinstance(node, ast.Call))
+    return next(
+        (node for node in calls if imported.get(_text(node.func)) == ("accelerate", "Accelerator")), None
+    )
+
+
+def loop_settings(nodes: Iterable[ast.AST]) -> dict[str, object]:
+    """What a loop says of its first loader and of how accelerate runs it, by a trainer's options."""
+    found: dict[str, object] = {"dataloader_num_workers": 0}
+    calls = (node for node in nodes if isinstance(node, ast.Call))
+    for node in calls:
+        name = _text(node.func).rpartition(".")[2]
+        if name not in {"DataLoader", "Accelerator"} or f"of {name}" in found:
+            continue
+        found[f"of {name}"] = True
+        for item in node.keywords:
+            if item.arg in _IN_A_LOOP and isinstance(item.value, ast.Constant):
+                found[_IN_A_LOOP[item.arg]] = item.value.value
+    return {name: value for name, value in found.items() if not name.startswith("of ")}
 
 
 def read_answering(options: LaunchOptions) -> LaunchFacts:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from ingest.questions.launches.engine_calls import RUN
 from ingest.questions.launches.launch import Launch, LaunchForm, read_launches
 from ingest.questions.launches.launch_files import Beside
 from ingest.questions.launches.options import parse_options
@@ -254,6 +255,8 @@ def _editor(text: str, number: int) -> LaunchEditor:
             raise InputError(
                 "a script whose library computes answers itself takes no settings of a server", hint=_COPIED
             )
+        case LaunchForm.CALL if launch.command.words[: len(RUN)] == RUN:
+            raise InputError("a loop of your own is read and not written", hint=_COPIED)
         case LaunchForm.CALL:
             return CallEditor(text, launch.path[0])
         case LaunchForm.SCRIPT:

@@ -4,6 +4,7 @@ import pytest
 
 from ingest.questions.launches.launch import read_launch, read_launches
 from ingest.questions.launches.running import running_settings
+from ingest.questions.patches.script_edits import ScriptEdits, edited
 from kg.errors import InputError
 
 LOOP = """
@@ -102,6 +103,33 @@ def test_a_launcher_starts_the_loop_beside_it_unless_its_name_says_more() -> Non
     assert (question["software"], question["count"]) == ({"torch": ""}, 8)
     [other] = read_launches("deepspeed --num_gpus 8 train.py --deepspeed z.json", "a.sh", beside)
     assert other.started.signs.id == "deepspeed"
+
+
+ACCELERATED = """
+from accelerate import Accelerator
+from torch.utils.data import DataLoader
+from transformers import AutoModelForCausalLM
+runner = Accelerator(mixed_precision="no", gradient_accumulation_steps=4)
+net = AutoModelForCausalLM.from_pretrained("a/B")
+for batch in DataLoader(ds, batch_size=2):
+    runner.backward(net(**batch).loss)
+"""
+
+
+@pytest.mark.parametrize(
+    "command", ["accelerate launch --num_processes 4 t.py", "torchrun --nproc_per_node 4 t.py"]
+)
+def test_a_loop_over_a_known_network_that_accelerate_runs(command: str) -> None:
+    question = read_launch(command, "a.sh", beside={"t.py": ACCELERATED}.get).question
+    assert (question["model"], question["count"]) == ("a/B", 4)
+    said = {
+        "per_device_train_batch_size": 2, "dataloader_num_workers": 0, "mixed_precision": "no",
+        "gradient_accumulation_steps": 4,
+    }  # fmt: skip
+    assert isinstance(question["current"], dict)
+    assert said.items() <= question["current"].items()
+    with pytest.raises(InputError, match="is read and not written"):
+        edited(ACCELERATED, ScriptEdits(flags={"--bf16": ()}))
 
 
 @pytest.mark.parametrize(
