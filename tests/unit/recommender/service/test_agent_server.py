@@ -2,11 +2,14 @@
 
 import json
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp.client import Client
 
 from kg.errors import InputError
@@ -22,19 +25,28 @@ from tests.unit.recommender.service.test_app import TRACE
 MOST_SCHEMA_TOKENS, MOST_ANSWER_TOKENS, BYTES_A_TOKEN = 2500, 1500, 3
 
 
-def talk(path: Path, *calls: tuple[str, dict[str, Any]], allowed: tuple[Path, ...] = ()) -> list[Any]:
-    """The tools, and then the results of calls."""
+@contextmanager
+def talking(path: Path) -> Iterator[Callable[..., list[Any]]]:
+    """Gives the tools, and then the results of calls; what answers opens the workspace once."""
 
-    async def run() -> list[Any]:
-        lane = Lane(path, path.parent / "cache")
+    async def talk(
+        lane: Lane, calls: tuple[tuple[str, dict[str, Any]], ...], allowed: tuple[Path, ...]
+    ) -> list[Any]:
         async with Client(agent_server(lane, allowed, "0")) as client:
-            results: list[Any] = [(await client.list_tools()).tools]
-            for name, given in calls:
-                results.append(await client.call_tool(name, given))
-        await lane.close()
-        return results
+            tools = (await client.list_tools()).tools
+            return [tools, *[await client.call_tool(name, given) for name, given in calls]]
 
-    return anyio.run(run)
+    with start_blocking_portal() as portal:
+        lane = portal.call(Lane, path, path.parent / "cache")
+        yield lambda *calls, allowed=(): portal.call(talk, lane, calls, allowed)
+        portal.call(lane.close)
+
+
+@pytest.fixture(scope="module")
+def talk(served_path: Path) -> Iterator[Callable[..., list[Any]]]:
+    """Of the shipped workspace."""
+    with talking(served_path) as given:
+        yield given
 
 
 def data(result: Any) -> dict[str, Any]:
@@ -48,8 +60,8 @@ def data(result: Any) -> dict[str, Any]:
     return content
 
 
-def test_short_tools_that_only_read(served_path: Path) -> None:
-    [tools] = talk(served_path)
+def test_short_tools_that_only_read(talk: Callable[..., list[Any]]) -> None:
+    [tools] = talk()
     assert [tool.name for tool in tools] == [tool.name for tool in TOOLS]
     assert len(tools) == 7
     assert all(tool.annotations.read_only_hint for tool in tools)
@@ -57,13 +69,12 @@ def test_short_tools_that_only_read(served_path: Path) -> None:
     assert size <= MOST_SCHEMA_TOKENS * BYTES_A_TOKEN
 
 
-def test_an_agent_asks_and_asks_further(served_path: Path) -> None:
-    recommended = talk(served_path, ("recommend", openapi.EXAMPLES["serving"]))[1]
+def test_an_agent_asks_and_asks_further(talk: Callable[..., list[Any]]) -> None:
+    recommended = talk(("recommend", openapi.EXAMPLES["serving"]))[1]
     plan = data(recommended)
     assert plan["start"]["layout"]["tp"] == 4
     assert any("--tensor-parallel-size 4" in line for line in plan["start"]["paste"])
     _, why, near, gain, kernel = talk(
-        served_path,
         ("explain", {"id": plan["changes"][0]["id"]}),
         ("similar", {**openapi.EXAMPLES["kernel"], "k": 2}),
         ("predict", openapi.EXAMPLES["serving"]),
@@ -75,9 +86,8 @@ def test_an_agent_asks_and_asks_further(served_path: Path) -> None:
     assert data(kernel)["start"]["paste"]
 
 
-def test_named_queries_and_refusals(served_path: Path) -> None:
+def test_named_queries_and_refusals(talk: Callable[..., list[Any]]) -> None:
     _, listed, facts, sparql, wrong, nobody = talk(
-        served_path,
         ("query", {}),
         ("query", {"name": "hardware-facts", "with": {"hardware": "ascend-910b3"}}),
         ("query", {"name": "SELECT * { ?s ?p ?o }"}),
@@ -93,7 +103,7 @@ def test_named_queries_and_refusals(served_path: Path) -> None:
     assert nobody.is_error
 
 
-def test_profiles_are_read_in_allowed_folders_alone(served_path: Path, tmp_path: Path) -> None:
+def test_profiles_are_read_in_allowed_folders_alone(talk: Callable[..., list[Any]], tmp_path: Path) -> None:
     inside, outside = tmp_path / "in", tmp_path / "out"
     for folder in (inside, outside):
         folder.mkdir()
@@ -103,7 +113,7 @@ def test_profiles_are_read_in_allowed_folders_alone(served_path: Path, tmp_path:
     paths = [inside / "trace.json", outside / "trace.json", inside / "link" / "trace.json", inside / "none"]
     paths += [inside / ".." / "out" / "trace.json"]
     asked = [("diagnose", {"path": str(path)}) for path in paths]
-    _, first, *others = talk(served_path, *asked, allowed=(inside,))
+    _, first, *others = talk(*asked, allowed=(inside,))
     assert data(first)["signs"]
     assert {item.content[0].text.splitlines()[2] for item in others} == {
         "no such file or folder among those that may be read (exit code 2)"
@@ -126,22 +136,22 @@ def test_no_case_and_no_file_ends_the_fence(shipped_path: Path, tmp_path: Path) 
     (tmp_path / "run.log").write_text(f"RuntimeError: {ENDS} EI0006\nE torch: {ENDS}\n")
     task = {"op": record["task"]["op"], "shape": record["task"]["shape"], "hardware": "a100-sxm-80gb"}
     launch = f"vllm serve {ENDS!r} --{ENDS!r} x --hf-overrides '{ENDS}' --tensor-parallel-size 2"
-    _, *results = talk(
-        path,
-        *((name, task) for name in ("recommend", "similar", "predict")),
-        ("recommend", {"launch": launch, "hardware": "ascend-910b3", "count": 4}),
-        ("check", {"launch": f"# {ENDS}\n{launch}", "hardware": "ascend-910b3", "count": 4}),
-        ("recommend", {**openapi.EXAMPLES["serving"], ENDS: ENDS}),
-        ("recommend", {"model": ENDS, "hardware": ENDS, "phase": ENDS}),
-        ("explain", {"id": ENDS}),
-        ("diagnose", {"path": str(tmp_path / "run.log")}),
-        ("diagnose", {"path": ENDS}),
-        ("query", {"name": "sources"}),
-        ("query", {"name": "faults-by-code", "with": {ENDS: ENDS}}),
-        ("query", {"name": ENDS}),
-        (ENDS, {}),
-        allowed=(tmp_path,),
-    )
+    with talking(path) as talk:
+        _, *results = talk(
+            *((name, task) for name in ("recommend", "similar", "predict")),
+            ("recommend", {"launch": launch, "hardware": "ascend-910b3", "count": 4}),
+            ("check", {"launch": f"# {ENDS}\n{launch}", "hardware": "ascend-910b3", "count": 4}),
+            ("recommend", {**openapi.EXAMPLES["serving"], ENDS: ENDS}),
+            ("recommend", {"model": ENDS, "hardware": ENDS, "phase": ENDS}),
+            ("explain", {"id": ENDS}),
+            ("diagnose", {"path": str(tmp_path / "run.log")}),
+            ("diagnose", {"path": ENDS}),
+            ("query", {"name": "sources"}),
+            ("query", {"name": "faults-by-code", "with": {ENDS: ENDS}}),
+            ("query", {"name": ENDS}),
+            (ENDS, {}),
+            allowed=(tmp_path,),
+        )
     texts = [result.content[0].text for result in results]
     assert [text.count("</data>") for text in texts] == [1] * len(texts), texts
     assert all(text.endswith("\n</data>") for text in texts)
@@ -190,10 +200,8 @@ def test_a_long_answer_is_cut_from_the_ends_of_its_lists() -> None:
     assert json.loads(shortened({str(i): "y" * 40 for i in range(1000)}, MOST_ANSWER_BYTES))["left_out"]
 
 
-def test_an_agent_has_a_script_judged(served_path: Path) -> None:
-    _, audit, plan = talk(
-        served_path, ("check", openapi.EXAMPLES["launch"]), ("recommend", openapi.EXAMPLES["launch"])
-    )
+def test_an_agent_has_a_script_judged(talk: Callable[..., list[Any]]) -> None:
+    _, audit, plan = talk(("check", openapi.EXAMPLES["launch"]), ("recommend", openapi.EXAMPLES["launch"]))
     found = data(audit)
     assert found["exit_code"] == 1
     assert [item["setting"] for item in found["findings"]] == ["--enforce-eager"]
