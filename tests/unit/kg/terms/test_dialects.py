@@ -78,6 +78,8 @@ def test_names_that_were_read_are_known_by_their_facts() -> None:
         ("precision", "megatron-lm", "bf16", "--bf16", True),
         ("chunk", "sglang", 0, "--chunked-prefill-size", -1),
         ("batch", "sglang", 8, "--max-running-requests", 32),
+        ("loss_kind", "maxtext", "chunked", "num_vocab_tiling", 8),
+        ("loss_kind", "mindspeed-llm-fsdp", "chunked", "optimization.chunk_loss_size", 1024),
         ("graph", "sglang", 0, "--disable-cuda-graph", True),
     ],
 )
