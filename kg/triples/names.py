@@ -110,13 +110,8 @@ class _Kind:
 
 _HARDWARE = _Kind(name="hardware", path="hardware", add=True)
 _MODEL = _Kind(name="model", path="model", add=True)
-_FAMILY = _Kind(name="model family", path="family")
 _BOTTLENECK = _Kind(name="bottleneck", path="pattern", term=TG.BOTTLENECK)
 _FRAMEWORK = _Kind(name="framework", path="framework")
-_CAUSE = _Kind(name="bottleneck or cause", path="pattern")
-_STRATEGY = _Kind(name="strategy", path="strategy", add=True)
-_PARAMETER = _Kind(name="parameter", path="parameter")
-_FAULT = _Kind(name="fault", path="fault")
 
 
 def _ask_for_device(about: str, choices: Sequence[str]) -> AmbiguousEntityError:
@@ -284,10 +279,6 @@ class Names:
             ]
         return self._all_keys
 
-    def family(self, text: str) -> ResolvedName:
-        """Resolve the name of a model family."""
-        return self._plain_name(_FAMILY, text)
-
     def bottleneck(self, text: str) -> ResolvedName:
         """Resolve the name of a bottleneck."""
         return self._plain_name(_BOTTLENECK, text)
@@ -297,22 +288,6 @@ class Names:
         found = self._find(_FRAMEWORK, normalise(program))
         phases = (nodes.literals(self._store, framework_iri(one), TG.PHASE) for one in found)
         return tuple(phase.value for of_one in phases for phase in of_one)
-
-    def cause(self, text: str) -> ResolvedName:
-        """Resolve the name of a bottleneck or of a cause."""
-        return self._plain_name(_CAUSE, text)
-
-    def strategy(self, text: str) -> ResolvedName:
-        """Resolve the name of a strategy."""
-        return self._plain_name(_STRATEGY, text)
-
-    def parameter(self, text: str) -> ResolvedName:
-        """Resolve the name of a parameter that a strategy sets."""
-        return self._plain_name(_PARAMETER, text)
-
-    def fault(self, text: str) -> ResolvedName:
-        """Resolve the name or the error code of a known fault."""
-        return self._plain_name(_FAULT, text)
 
     def _hardware_node(self, text: str) -> HardwareNode:
         node = self._tree.node(self._one(_HARDWARE, text, self._find_hardware(text)))
