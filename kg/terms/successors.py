@@ -1,7 +1,5 @@
 """Settings that a release removed, and what says the same there now."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 

@@ -1,21 +1,14 @@
 """Settings that draft tokens, of one piece: without what drafts, the others do nothing or stop the server."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from kg.terms.purposes import plain_key
-from recommender.applicability.draft_heads import draft_head
+from recommender.applicability.draft_heads import DraftHead, draft_head
 from recommender.ranking.change import NotHere
 from recommender.ranking.starts.draft import IN_THE_START
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from recommender.applicability.draft_heads import DraftHead
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
+from recommender.ranking.starts.situation import StartSituation
 
 DRAFTS = "speculative_"
 """Beginning of the keys of draft settings, in vLLM and SGLang."""

@@ -1,15 +1,17 @@
 """Settings of recipes that a situation can take: read by its release, allowed by the knowledge."""
 
-from __future__ import annotations
-
 import math
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from kg.errors import UnknownEntityError
-from kg.nouns.look_up import Standing
+from kg.nouns.framework import Framework
+from kg.nouns.knowledge import Assignment, Strategy
+from kg.nouns.look_up import LookUp, Standing
+from kg.nouns.recipe import RecipeSetting
 from kg.nouns.setting import SettingPlace
+from kg.nouns.values import Value
 from kg.terms.conditions import Truth
 from kg.terms.dialects import positive, statement
 from kg.terms.meanings import meaning_of, usual_place
@@ -18,24 +20,14 @@ from kg.terms.parts import part_of
 from kg.terms.precisions import canonical_precision
 from kg.terms.purposes import QUANTISATION, Purpose, plain_key, purpose
 from kg.terms.resolved_defaults import is_default
-from kg.terms.setting_registry import registry
+from kg.terms.setting_registry import ReleaseSettings, registry
 from kg.terms.successors import newest_word, successors
 from recommender.applicability.gate import judge
 from recommender.ranking.change import NotHere
 from recommender.ranking.starts.drafting import DRAFT_MODEL, DRAFT_MODELS, DRAFTS, METHODS, drafted_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from kg.nouns.framework import Framework
-    from kg.nouns.knowledge import Assignment, Strategy
-    from kg.nouns.look_up import LookUp
-    from kg.nouns.recipe import RecipeSetting
-    from kg.nouns.values import Value
-    from kg.terms.setting_registry import ReleaseSettings
-    from recommender.ranking.starts.recipes.agreement import AgreedSetting
-    from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.recipes.agreement import AgreedSetting
+from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
+from recommender.ranking.starts.situation import StartSituation
 
 SIXTEEN_BIT = frozenset({"bfloat16", "float16", "bf16", "fp16"})
 _QUANTISES = ("quantization", "kv_cache_dtype")

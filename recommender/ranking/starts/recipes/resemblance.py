@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from kg.nouns.recipe import Role
+from kg.nouns.entities import Problem
+from kg.nouns.recipe import Recipe, Role
 from kg.terms.purposes import plain_key
 from kg.triples.finders import recipes_of
+from kg.triples.graph import GraphStore
+from kg.triples.hardware_tree import HardwareTree
 from recommender.applicability.programs import unmodelled
 from recommender.ranking.layout_question import SHORTEST
-from recommender.ranking.model_traits import is_same_network
+from recommender.ranking.model_traits import ModelTraits, is_same_network
 from recommender.ranking.starts.recipes.kin import in_words_of, kin_of
 from recommender.ranking.starts.recipes.recipe_load import is_for_latency
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from kg.nouns.entities import Problem
-    from kg.nouns.recipe import Recipe
-    from kg.triples.graph import GraphStore
-    from kg.triples.hardware_tree import HardwareTree
-    from recommender.ranking.model_traits import ModelTraits
-    from recommender.ranking.starts.situation import StartSituation
+from recommender.ranking.starts.situation import StartSituation
 
 MODEL, FAMILY, KIND, SIZE, GENERATION, SCALE = 2.0, 2.0, 1.0, 0.5, 2.0, 1.0
 """Distance of another model, another family, another kind of model (experts, attention, drafts: the half
