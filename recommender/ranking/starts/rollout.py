@@ -86,7 +86,7 @@ def _facts(
     question: Question, option: PricedStep, now: Mapping[str, Value], *, is_packed: bool
 ) -> Iterator[tuple[str, Value]]:
     layout, network, count = option.layout, question.machine.network, option.layout.devices
-    each, nodes = min(count, network.per_node), math.ceil(count / network.per_node)
+    each, nodes = int(min(count, network.per_node)), math.ceil(count / network.per_node)
     yield from (("world", count), ("node_devices", each), ("nodes", nodes))
     yield from (("reference_node_devices", each), ("reference_nodes", nodes))
     micro = int(float(str({**question.settings, **option.settings}["micro_batch"])))

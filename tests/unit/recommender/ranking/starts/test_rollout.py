@@ -81,6 +81,15 @@ def test_the_engine_is_written_where_one_has_room(shipped: Workspace) -> None:
         assert not is_written or made[f"{ROLLOUT}.tensor_model_parallel_size"] == found.tensors
 
 
+def test_devices_of_a_server_are_a_whole_number(shipped: Workspace) -> None:
+    question, option = trained(shipped, "openrlhf-ppo", 4096, 16)
+    asked = situation(framework="openrlhf-ppo", phase="training")
+    made = {item.key: item.value for item in rollout_settings(asked, question, option, is_packed=False)}
+    counts = [value for key, value in made.items() if key.endswith("gpus_per_node")]
+    assert counts
+    assert all(isinstance(value, int) for value in counts)
+
+
 def test_samples_are_counted_one_way_as_what_runs_counts_them() -> None:
     packed, counted = f"{ACTOR}.use_dynamic_bsz", f"{ACTOR}.ppo_micro_batch_size_per_gpu"
     both = settings_by_key({packed: True, counted: 4}, Origin.RECIPE)
