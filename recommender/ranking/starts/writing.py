@@ -167,7 +167,9 @@ def _named(situation: StartSituation) -> str:
         return told.checkpoint if told.checkpoint.endswith(".gguf") else f"{UNNAMED}{kind}.gguf"
     owner, _, base = hub.rpartition("/")
     name = told.model_name.lower()
-    if told.checkpoint or name in {"", base.lower()}:
+    if (
+        told.checkpoint or name in {"", base.lower()} or base.lower().endswith(f"-{name}")
+    ):  # NVIDIA-Nemotron-...
         return told.checkpoint or hub
     ending = _TUNED.get(name.removeprefix(f"{base.lower()}-"), "")
     return f"{owner}/{base}-{ending}" if owner and ending and name != ending.lower() else ""

@@ -222,6 +222,7 @@ def test_recipes_cut_no_sequences_of_what_runs() -> None:
     ("framework", "told", "checkpoint", "taken"),
     [
         ("vllm", "", "", "org/Pine-8B"),
+        ("vllm", "8b", "", "org/Pine-8B"),
         ("vllm", "PINE-8b", "", "org/Pine-8B"),
         ("vllm", "pine-8b-instruct", "", "org/Pine-8B-Instruct"),
         ("vllm", "pine-8b-it", "", "org/Pine-8B-it"),
