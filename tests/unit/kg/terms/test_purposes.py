@@ -18,6 +18,7 @@ def test_all_spellings_of_a_key_are_one(spelling: str) -> None:
         ("--num-layers", Purpose.MODEL),
         ("--rotary-base", Purpose.MODEL),
         ("--max-num-seqs", Purpose.TUNING),
+        ("--enable-metrics", Purpose.SITE),
         ("a_key_that_nobody_has", Purpose.TUNING),
         ("megatron_training.use_fused_rmsnorm", Purpose.TUNING),
     ],
