@@ -11,11 +11,11 @@ from typing import Any
 from kg.errors import InputError, TuningError
 from kg.nouns.entities import Problem
 from kg.nouns.gain import NORMAL_90
-from kg.nouns.layout import DEGREES
 from kg.nouns.situation import StatedFact
 from kg.nouns.values import Value
 from kg.terms.dialects import statement
 from kg.triples.hardware_tree import HardwareTree
+from recommender.answers.decision import beyond_launch, decided_question, shared_load, still_assumed
 from recommender.answers.estimate_choice import differences, front_of_estimates, measure, pareto_front
 from recommender.cost_model.estimate import LEAST_MOVE, estimate_question, over_releases, sweep
 from recommender.cost_model.estimate_pass import PassShape, PricedPass, passes_of
@@ -210,67 +210,6 @@ def assumptions(question: Question, change: Mapping[str, object], release: str =
     return f"assumed: {', '.join(texts)}" if texts else ""
 
 
-_OF_STATES = ("zero_stage", "recompute", "offload")
-"""Settings of training that a decision adds where a launch does not fit without."""
-
-
-def beyond_launch(problem: Problem, asked: Question, decided: Question) -> str:
-    """What the decision sets that a training launch does not, as text; empty for nothing."""
-    if not problem.situation.has_script or decided.phase != "training":
-        return ""
-    usual = engine_defaults("training", asked.engine, asked.version)
-    is_alone = decided.settings.get("data_parallel") == 1
-    added = [
-        f"{name}={value}"
-        for name in _OF_STATES
-        if name not in asked.settings
-        and (value := decided.settings.get(name, usual[name])) != usual[name]
-        and not (name == "zero_stage" and is_alone)  # one copy has nobody to share with
-    ]
-    return f"not in your launch, but in the start that recommend gives: {', '.join(added)}" if added else ""
-
-
-def decided_question(asked: Question, starts: Starts | None, stated: frozenset[str], server: str) -> Question:
-    """The question with all that it leaves open as the decision for it has it: no command guesses anew.
-
-    Args:
-        asked: What the question states.
-        starts: The decision; None where there is none.
-        stated: Canonical names of settings that somebody states beside the question.
-        server: Id of the server around the devices; empty if it is not stated.
-    """
-    if starts is None or starts.question is None:
-        return asked
-    decided = starts.question
-    settings = dict(decided.settings)
-    if not stated.isdisjoint(DEGREES.values()):
-        settings = {name: value for name, value in settings.items() if name not in DEGREES.values()}
-    machine = asked.machine if server else decided.machine
-    return replace(decided, machine=machine, settings=settings, ignored=asked.ignored)
-
-
-def _shared(change: Mapping[str, object], starts: Starts | None) -> dict[str, object]:
-    """A change with the decision's load shared among the engines that it states."""
-    named = {canonical_name(name): value for name, value in change.items()}
-    question = None if starts is None else starts.question
-    batch, engines = (named.get(name) for name in ("batch", "data_parallel"))
-    if question is None or batch is not None or named.keys().isdisjoint(DEGREES.values()):
-        return dict(change)
-    load, copies = (question.settings.get(name) for name in ("batch", "data_parallel"))
-    if not (isinstance(load, int | float) and isinstance(copies, int | float)):
-        return dict(change)
-    each = load * copies / (engines if isinstance(engines, int | float) and engines >= 1 else 1)
-    return {**change, "batch": math.ceil(each)}
-
-
-def _still_assumed(starts: Starts | None, stated: frozenset[str]) -> tuple[StatedFact, ...]:
-    """Facts that a decision assumes and that the question does not state."""
-    if starts is None or starts.question is None:
-        return ()
-    named = stated | ({"concurrency"} if "batch" in stated else frozenset())
-    return tuple(fact for fact in starts.assumed if fact.name.rpartition(".")[2] not in named)
-
-
 def _refuse_no_drafts(settings: Mapping[str, object]) -> None:
     """Refuse a method of drafts that drafts nothing."""
     told = {canonical_name(name): str(value) for name, value in settings.items()}
@@ -357,7 +296,7 @@ def estimate_problem(
         notes = (*notes, f"the cost model has no setting for {', '.join(question.ignored)}")
     try:
         changes = [{**settings, **one} for one in compare] or sweep(settings, axes)
-        changes = [_shared(one, starts) for one in changes]
+        changes = [shared_load(one, starts) for one in changes]
         operators = load(constants) if constants else None
         steps, kept = _possible(question, changes, operators, drop=not compare and len(changes) > 1)
         steps, release = (steps, "") if asked.version else over_releases(question, kept, operators, steps)
@@ -414,7 +353,7 @@ def estimate_problem(
         pareto=fields,
         is_comparison=bool(compare),
         unfit=unfit,
-        assumed=(*_still_assumed(starts, stated), *lengths),
+        assumed=(*still_assumed(starts, stated), *lengths),
         passes=_passes(question, kept, operators, shape) if by_operator or shape else (),
         power_steps=() if steps.energy_j is None else _power_steps(question, priced, tree),
     )
