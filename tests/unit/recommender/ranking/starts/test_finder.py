@@ -437,13 +437,9 @@ def test_price_decides_between_layouts_of_cards_that_pcie_alone_joins(
 
 @pytest.mark.parametrize(
     ("program", "hardware"),
-    [
-        ("nemo", "NVIDIA H100 SXM"),
-        ("verl-megatron", "NVIDIA H100 SXM"),
-        ("mindspeed-llm-fsdp", "910C"),
-        ("mindspeed-mm-fsdp", "910C"),
-    ],
-)
+    [("nemo", "h100-sxm"), ("verl-megatron", "h100-sxm"), ("mindspeed-llm-fsdp", "910C"),
+     ("mindspeed-mm-fsdp", "910C")],
+)  # fmt: skip
 def test_programs_with_fields_are_planned_by_recipes_of_their_own(
     shipped: Workspace, program: str, hardware: str
 ) -> None:
