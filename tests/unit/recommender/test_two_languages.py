@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kg.errors import AmbiguousEntityError
-from kg.nouns.knowledge import Bottleneck, Cause, Concept, HardwareProfile, Model, ModelFamily, Strategy
+from kg.nouns.knowledge import Bottleneck, Concept, HardwareProfile, Model
 from kg.triples.serialisation import all_of
 from recommender.workspace.workspace import Workspace
 
@@ -26,10 +26,7 @@ def meant(find: Any, text: str) -> object:
     ("kind", "resolver", "least"),
     [
         (Bottleneck, "bottleneck", 100),
-        (Cause, "cause", 50),
-        (Strategy, "strategy", 150),
         (HardwareProfile, "hardware", 50),
-        (ModelFamily, "family", 5),
         (Model, "model", 1),
     ],
 )

@@ -6,7 +6,7 @@ from kg.errors import AmbiguousEntityError, InputError
 from recommender.store.lists.name_lists import KINDS
 from recommender.workspace.workspace import Workspace
 
-RESOLVED_BY = {"models": "model", "bottlenecks": "bottleneck", "strategies": "strategy"}
+RESOLVED_BY = {"models": "model", "bottlenecks": "bottleneck"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
