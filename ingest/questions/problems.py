@@ -254,6 +254,8 @@ class _Reader:
             origins = self.raw.get("origins")
             if isinstance(origins, dict) and origins.get("phase") == FactOrigin.SCRIPT:
                 program = ", ".join(dict(self.raw.get("software") or {}))  # type: ignore[call-overload]
+                if not program:
+                    raise InputError("the script names no model", hint="--model NAME tells it")
                 raise InputError(f"the launch of {program} names no model", hint="--model NAME tells it")
             raise InputError("nothing to tune: add --model, --op or a problem file")
         known = None if operator is None else self.operators(operator)

@@ -159,17 +159,18 @@ def accelerated(nodes: Iterable[ast.AST], imported: Mapping[str, tuple[str, str]
 
 def loop_settings(nodes: Iterable[ast.AST]) -> dict[str, object]:
     """What a loop says of its first loader and of how accelerate runs it, by a trainer's options."""
-    found: dict[str, object] = {"dataloader_num_workers": 0}
-    calls = (node for node in nodes if isinstance(node, ast.Call))
-    for node in calls:
-        name = _text(node.func).rpartition(".")[2]
-        if name not in {"DataLoader", "Accelerator"} or f"of {name}" in found:
-            continue
-        found[f"of {name}"] = True
-        for item in node.keywords:
-            if item.arg in _IN_A_LOOP and isinstance(item.value, ast.Constant):
-                found[_IN_A_LOOP[item.arg]] = item.value.value
-    return {name: value for name, value in found.items() if not name.startswith("of ")}
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    firsts = (
+        next((node for node in calls if _text(node.func).rpartition(".")[2] == name), None)
+        for name in ("DataLoader", "Accelerator")
+    )
+    told = (item for node in firsts if node is not None for item in node.keywords)
+    said = {
+        _IN_A_LOOP[item.arg]: item.value.value
+        for item in told
+        if item.arg in _IN_A_LOOP and isinstance(item.value, ast.Constant)
+    }
+    return {"dataloader_num_workers": 0, **said}
 
 
 def read_answering(options: LaunchOptions) -> LaunchFacts:
