@@ -10,8 +10,10 @@ import data
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.values import Value, parse_json
 from kg.terms.dialects import DEGREES, positive, spell, statement
+from kg.terms.meanings import OF_VLLM
 from recommender.audit.case import AuditCase
 from recommender.audit.finding import NO_START, SettingFinding, written
+from recommender.cost_model.layout_domain import expert_block
 
 _DEGREES = frozenset({*DEGREES, "etp"})
 """Sizes that are 1 where nothing states them."""
@@ -145,6 +147,12 @@ def _sizes(case: AuditCase, written_as: Mapping[str, str], stated: Mapping[str, 
     )
     if at_once := sizes.get("batch"):  # a limit below the load is lifted: then as many run as are sent
         sizes["batch"] = max(at_once, -(-sizes.get("concurrency", 0) // sizes.get("dp", 1)))
+    models = case.facts.get("model")
+    kinds = models if isinstance(models, frozenset) else frozenset()
+    width, world = sizes.get("expert_intermediate", 0), sizes.get("tp", 1)
+    if case.checkpoint and (block := expert_block(kinds, case.checkpoint)) and width % block == 0:
+        world *= sizes.get("dp", 1) if case.program in OF_VLLM else 1
+        sizes |= {"blocks": width // block, "slices": world // sizes.get("ep", 1)}
     nodes = sizes.get("nodes", 1)
     if nodes > 1 and not case.facts.get("unified_bus"):  # a bus joins the servers of a supernode
         sizes["server"] = sizes.get("devices", 0) // nodes
@@ -153,6 +161,9 @@ def _sizes(case: AuditCase, written_as: Mapping[str, str], stated: Mapping[str, 
 
 def _remedy(one: SizeRelation, key: str, size: int, sizes: Mapping[str, int], program: str) -> str:
     """The setting with a size that goes; what no longer shares a layer becomes pipeline stages."""
+    if one.whole == "blocks":
+        spelt = spell("ep", program, value=sizes["slices"])
+        return "" if spelt is None else spelt[0].key if spelt[1] is True else written(spelt[0].key, spelt[1])
     cure = written(key, size)
     stages = sizes.get("pp", 1) * sizes[one.blamed] // size
     spelt = spell("pp", program, value=stages) if one.whole == "server" else None

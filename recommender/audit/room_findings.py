@@ -227,10 +227,10 @@ def _of_rollout(case: AuditCase, question: Question) -> Iterator[SettingFinding]
         or not 0 < share <= 1
         or kept is None
         or share * held + kept <= held
+        or (most := math.floor(10 * (1 - kept / held)) / 10) <= 0  # sharded by what the launch does not say
     ):
         return
     key = next(name for name, fact in read.fact_of.items() if fact == "memory_share")
-    most = math.floor(10 * (1 - kept / held)) / 10
     yield _finding(
         case, key, "share-beside-training",
         (
@@ -238,7 +238,7 @@ def _of_rollout(case: AuditCase, question: Question) -> Iterator[SettingFinding]
             f"训练的权重、梯度与优化器状态常驻 {kept / 1e9:,.1f} GB，单卡共 {held / 1e9:,.1f} GB",
         ),
         ("by the memory model making answers runs out of memory", "按显存模型，生成回答时会显存不足"),
-        FindingKind.REFUSED, FindingLevel.WARNING, [written(key, most)] if most > 0 else [],
+        FindingKind.REFUSED, FindingLevel.WARNING, [written(key, most)],
         source="https://verl.readthedocs.io/en/latest/perf/perf_tuning.html",
     )  # fmt: skip
 

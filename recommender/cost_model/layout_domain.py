@@ -4,11 +4,15 @@ Bounded for any number: degrees are looked for up to heads, blocks, experts and 
 never up to the devices.
 """
 
+import csv
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import cache
 
+import data
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.meanings import OF_VLLM
 from recommender.cost_model.facts.model import ModelSizes
@@ -48,12 +52,15 @@ class LayoutDomain:
         splits: Whether the program splits a model over devices at all.
         degrees: Parallel sizes that hold, by the names of the cost model.
         is_separate: Whether replicas are engines of their own, whose experts are spread inside each.
+        block: Columns of an expert that have one scale, which no device takes a part of; 0 where each column
+            has its own.
     """
 
     question: Question
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
     is_separate: bool = False
+    block: int = 0
 
     def layouts(self) -> Iterator[ParallelLayout]:
         """Every layout of all devices, those of one depth of the pipeline together."""
@@ -70,6 +77,8 @@ class LayoutDomain:
                 continue
             span = tensor * context * (1 if self.is_separate else replicas)
             for experts in self._experts(model, span, replicas):
+                if self.block and model.experts and model.expert_inner * experts / span % self.block:
+                    continue
                 layout = ParallelLayout(tp=tensor, pp=pipeline, dp=replicas, ep=experts, cp=context)
                 held = layout.degrees()
                 if all(held.get(name) == size for name, size in self.degrees.items()):
@@ -93,7 +102,15 @@ class LayoutDomain:
             return f"{stages} stages are more than the {model.layers:g} blocks of {model.id}"
         if model.experts % experts and self.question.engine not in UNEVEN:
             return _undivided(f"expert parallel {experts}", int(model.experts), f"experts of {model.id}")
-        return f"its parallel sizes take {self.least} devices, of {count}" if self.least > count else ""
+        if self.least > count:
+            return f"its parallel sizes take {self.least} devices, of {count}"
+        unblocked = replace(self, block=0)
+        if self.block and any(unblocked.layouts()):
+            return (
+                f"the {model.expert_inner:g} columns of an expert of {model.id} have a scale for each"
+                f" {self.block} in FP8, and these parallel sizes divide one: fewer tensors, or whole experts"
+            )
+        return ""
 
     def _held(self, name: str) -> int | None:
         size = self.degrees.get(name)
@@ -154,6 +171,27 @@ class LayoutDomain:
         of_servers = [d for d in fitting if d > 1 and d % (span // replicas) == 0]
         of_machines = [d for d in of_servers if d <= self.question.machine.network.per_node]
         return sorted({*whole, *of_servers[-1:], *of_machines[-1:]} or {fitting[-1]})
+
+
+def expert_block(models: Collection[str], checkpoint: str = "") -> int:
+    """Columns of an expert with one scale in the FP8 weights of a publisher; 0 where each has its own.
+
+    vLLM and SGLang refuse a part of a block (``validate_fp8_block_shape_moe``; layers/quantization/fp8.py).
+
+    Args:
+        models: Ids of a model and of its kinds.
+        checkpoint: Where the weights are; empty for those of the publisher.
+    """
+    for row in _blocks():
+        if row["model"] in models:
+            return int(row["block"]) if not checkpoint or fnmatchcase(checkpoint, row["checkpoints"]) else 0
+    return 0
+
+
+@cache
+def _blocks() -> tuple[Mapping[str, str], ...]:
+    """Rows of ``data/models/blocks.csv``: from cards, configurations and what engines refused."""
+    return tuple(csv.DictReader(data.text("models/blocks.csv").splitlines()))
 
 
 def fullest(model: ModelSizes, layout: ParallelLayout) -> ModelSizes:

@@ -59,6 +59,7 @@ class LayoutQuestion:
         splits: Whether the framework splits a model over devices at all.
         degrees: Parallel sizes that run now, by the names of the cost model.
         is_separate: Whether replicas are engines of their own, as what runs now says.
+        block: Columns of an expert that have one scale; 0 where each has its own.
         shards: What is tried of how a trainer shares weights and states out; empty where that is settled.
     """
 
@@ -76,13 +77,18 @@ class LayoutQuestion:
     splits: bool = True
     degrees: Mapping[str, object] = field(default_factory=dict)
     is_separate: bool = False
+    block: int = 0
     shards: tuple[Mapping[str, float], ...] = ()
 
     @property
     def domain(self) -> LayoutDomain:
         """The layouts that are open."""
         return LayoutDomain(
-            question=self.question, splits=self.splits, degrees=self.degrees, is_separate=self.is_separate
+            question=self.question,
+            splits=self.splits,
+            degrees=self.degrees,
+            is_separate=self.is_separate,
+            block=self.block,
         )
 
     @property

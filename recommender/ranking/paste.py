@@ -28,6 +28,8 @@ STAGE = "STAGE"
 """Stands in a command for the stage or the script of training, which a launch states itself."""
 UNNAMED = "MODEL"
 """Stands in a command for a model whose files are not named."""
+OTHER_WEIGHTS = "weights in"
+"""Begins the requirement of weights that the command names and that are not those of the model's own name."""
 COMMANDS = {name: command for name, (command, words) in pasted_after().items() if not words}
 """Command that a start is appended to, by program; the flags of others go into their launch script."""
 OF_DIFFUSION = "--num-gpus"

@@ -24,7 +24,7 @@ from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import replicated_by
 from recommender.ranking.change import LEAST_LOG_GAIN, Change, Support, recommendation_id
 from recommender.ranking.model_traits import is_same_network
-from recommender.ranking.paste import UNNAMED, change_words
+from recommender.ranking.paste import OTHER_WEIGHTS, UNNAMED, change_words
 from recommender.ranking.plan_setting import PlanSetting
 from recommender.ranking.start import StartConfiguration, log_gain_over
 from recommender.ranking.starts.flags.layout_flags import spelt_settings
@@ -60,7 +60,7 @@ def layout_changes(
     for other in starts.alternatives:
         if other.layout is None or _keeps_experts_whole(other.layout, starts):
             continue
-        if any(one.startswith(UNNAMED) for one in {*other.needs} - {*starts.first.needs}):
+        if any(one.startswith((UNNAMED, OTHER_WEIGHTS)) for one in {*other.needs} - {*starts.first.needs}):
             continue  # it is not the layout alone that differs, but the weights
         log_gain, first = log_gain_over(starts.first, other), None
         if log_gain < LEAST_LOG_GAIN:

@@ -14,6 +14,7 @@ from kg.terms.meanings import OF_VLLM, meaning_of
 from kg.terms.model_name import rotary_of
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import ReleaseSettings
+from recommender.cost_model.layout_domain import BY_LAYERS
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import SERVING
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY
@@ -60,6 +61,16 @@ def shared_context(situation: StartSituation, slots: int) -> int | None:
     """Tokens of the context that so many slots of llama.cpp share; None for one slot of unstated length."""
     each = longest(situation, page=SLOT_PAGE, is_assumed=slots > 1)
     return None if each is None else each * slots
+
+
+def slots_of(situation: StartSituation) -> float | None:
+    """Requests that the told context of llama.cpp holds; None where their number or no context is told."""
+    current: Mapping[str, Value] = situation.current or {}
+    facts = statement(current, situation.framework.id).facts
+    context, each = positive(facts.get("max_len")), longest(situation, page=SLOT_PAGE, is_assumed=True)
+    if situation.framework.id not in BY_LAYERS or AT_ONCE in facts or not (context and each):
+        return None
+    return max(1.0, context // each)
 
 
 def startable(question: Question, layout: ParallelLayout, most: int, chunk: float | None) -> int | None:
@@ -152,7 +163,9 @@ def _told(situation: StartSituation) -> float:
     current: Mapping[str, Value] = situation.current or {}
     if any(part in plain_key(name) for name in current for part in STRETCHES):
         return 0.0
-    return float(positive(statement(current, situation.framework.id).facts.get("max_len")) or 0)
+    facts = statement(current, situation.framework.id).facts
+    slots = positive(facts.get(AT_ONCE)) if situation.framework.id in BY_LAYERS else None
+    return float(positive(facts.get("max_len")) or 0) // (slots or 1)
 
 
 def _needed(situation: StartSituation) -> float | None:

@@ -10,7 +10,7 @@ from kg.nouns.layout import DEGREES
 from kg.nouns.values import Value
 from kg.terms.dialects import spell, statement
 from kg.terms.meanings import meaning_of
-from kg.terms.model_name import quantised_format
+from kg.terms.model_name import quantised_format, read_name
 from kg.terms.purposes import QUANTISATION, plain_key
 from kg.triples.hardware_tree import HardwareTree
 from recommender.cost_model.assumed import (
@@ -23,7 +23,7 @@ from recommender.cost_model.assumed import (
     task_lengths,
 )
 from recommender.cost_model.facts.device import UNPACKED
-from recommender.cost_model.layout_domain import BY_LAYERS, fullest
+from recommender.cost_model.layout_domain import BY_LAYERS, expert_block, fullest
 from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.question import Question, is_step
@@ -45,7 +45,7 @@ from recommender.ranking.starts.drafting import DRAFTS
 from recommender.ranking.starts.flags.layout_flags import SPLITTING
 from recommender.ranking.starts.layout_choice import ChosenLayout
 from recommender.ranking.starts.layout_choice import degrees as degrees_of
-from recommender.ranking.starts.lengths import most_tokens
+from recommender.ranking.starts.lengths import most_tokens, slots_of
 from recommender.ranking.starts.recipes.recipe_load import AT_ONCE, is_load_of, recipe_load
 from recommender.ranking.starts.recipes.resemblance import WeighedRecipe
 from recommender.ranking.starts.rollout import ONLY_THE_UPDATE, ROLLED
@@ -130,7 +130,7 @@ def layout_question(
             1.0,
         ),
         cache_share=min(freed or 1.0, 1.0),
-        most_of_engine=_stated(draft, AT_ONCE),
+        most_of_engine=_stated(draft, AT_ONCE) or slots_of(situation),
         engines=float(str(degrees.get("data_parallel", 1))) if degrees else 0.0,
         batch=_batch(draft),
         is_load_told=situation.at_once is not None,
@@ -139,6 +139,7 @@ def layout_question(
         is_separate=bool(degrees)
         and situation.framework.id == "sglang"
         and not situation.splits_attention(anew=False),
+        block=_block(draft, question, settings),
         shards=() if is_network or not situation.is_training else _shards(draft, settings),
     )
 
@@ -190,7 +191,7 @@ def _stated(draft: StartDraft, fact: str, *, over: bool = False) -> float | None
     """
     current: Mapping[str, Value] = draft.situation.current or {}
     for name, value in current.items():
-        meaning = meaning_of(name)
+        meaning = meaning_of(name, draft.situation.framework.id)
         if meaning is not None and meaning.fact == fact and meaning.over is over:
             return above_zero(value)
     return None
@@ -198,13 +199,17 @@ def _stated(draft: StartDraft, fact: str, *, over: bool = False) -> float | None
 
 def _batch(draft: StartDraft) -> float | None:
     """Requests that each engine runs now, where that is said, and not a bound on them."""
-    current = {plain_key(name): value for name, value in (draft.situation.current or {}).items()}
-    return next((above_zero(current[name]) for name in ("batch", "batch_size") if name in current), None)
+    program = draft.situation.framework.id
+    for name, value in (draft.situation.current or {}).items():
+        meaning = meaning_of(name, program)
+        if plain_key(name) in {"batch", "batch_size"} and meaning is not None and meaning.fact == AT_ONCE:
+            return above_zero(value)
+    return None
 
 
 def _load(draft: StartDraft, devices: int) -> float | None:
     """Requests at once on so many devices, as now or as recipes for it have them; None where neither says."""
-    if _stated(draft, AT_ONCE):
+    if _stated(draft, AT_ONCE) or slots_of(draft.situation):
         return None  # of one engine: how many there are is asked
     if (now := _stated(draft, AT_ONCE, over=True)) is not None:
         return now
@@ -257,6 +262,21 @@ def _shards(draft: StartDraft, settings: Mapping[str, object]) -> tuple[dict[str
         return ()
     stages = [stage for stage in (2, 3) if stage > least and spell("zero_stage", framework, release, stage)]
     return ({}, *({"zero_stage": float(stage), "pure_bf16": 0.0} for stage in stages))
+
+
+_BLOCKED = frozenset({"vllm", "sglang"})
+"""Engines that refuse to divide a block of scales."""
+
+
+def _block(draft: StartDraft, question: Question, settings: Mapping[str, object]) -> int:
+    """Columns of an expert that have one scale, in weights that are published in FP8."""
+    situation = draft.situation
+    is_made = "precision" in statement(situation.current or {}, situation.framework.id).facts
+    if settings["precision"] != "fp8" or is_made or question.machine.device.ascend:
+        return 0
+    named = situation.problem.situation.checkpoint
+    is_own = not read_name(named).weights and draft.weight_format != "fp8"  # asked for in a narrower format
+    return expert_block((situation.model.id,), "" if is_own else named) if question.engine in _BLOCKED else 0
 
 
 def _whole_graphs(question: Question) -> dict[str, object]:

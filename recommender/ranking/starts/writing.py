@@ -9,20 +9,16 @@ from kg.nouns.layout import ParallelLayout
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from kg.terms.dialects import statement
-from kg.terms.meanings import OF_VLLM, OWN_NAMES, file_of, meaning_of
-from kg.terms.model_name import read_name
-from kg.terms.precisions import GGUF_BITS, canonical_precision
-from kg.terms.purposes import QUANTISATION, plain_key
+from kg.terms.meanings import OF_VLLM, file_of, meaning_of
+from kg.terms.purposes import plain_key
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.setting_registry import ReleaseSettings
-from recommender.cost_model.facts.device import UNPACKED
 from recommender.cost_model.priced_step import PricedStep
 from recommender.cost_model.question import Question
 from recommender.ranking.layout_question import LIMITED, SHORTEST
 from recommender.ranking.measured.best_case import case_settings, runs_of
 from recommender.ranking.measured.measured_run import MeasuredRun
-from recommender.ranking.model_traits import accuracy_in
 from recommender.ranking.paste import OVERRIDING, UNNAMED
 from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting, settings_by_key
 from recommender.ranking.start import StartConfiguration
@@ -53,12 +49,11 @@ from recommender.ranking.starts.recipes.agreement import AgreedSetting
 from recommender.ranking.starts.recipes.company import Company
 from recommender.ranking.starts.recipes.recipe_load import is_load_of
 from recommender.ranking.starts.rollout import NO_ENGINE, ROLLED, in_one_count, rollout_settings
-from recommender.ranking.starts.screening import SIXTEEN_BIT, Screen
+from recommender.ranking.starts.screening import Screen
 from recommender.ranking.starts.situation import StartSituation
 from recommender.ranking.starts.support import because, memory_line, official, recipes_behind
+from recommender.ranking.starts.weights import weights_of
 
-_TUNED = {"instruct": "Instruct", "chat": "Chat", "it": "it", "thinking": "Thinking"}
-"""Ends of the names by which publishers of weights call those tuned for answers, beside the base model."""
 _EXCHANGE, _CONNECTOR = "moe_a2a_backend", "kv_transfer_config.kv_connector"
 
 
@@ -138,8 +133,7 @@ def write_start(
     settings += _whole_sequences(draft, layout, settings)
     settings = list(switched(settings, screen.release()))
     settings, filled = launch_words(draft, settings, layout)
-    checkpoint = _checkpoint(settings, chosen, draft)
-    is_other = any(line.startswith(UNNAMED) for line in checkpoint)
+    weights = weights_of(draft, settings, chosen)
     return StartConfiguration(
         framework=framework.id,
         version=framework.version,
@@ -147,32 +141,13 @@ def write_start(
         fits=chosen.option.fits if chosen else None,
         settings=tuple(sorted(settings, key=lambda item: list(SettingPlace).index(item.where))),
         expected=expected_of(chosen.option, situation.problem) if chosen else (),
-        needs=(*checkpoint, *beside),
+        needs=(*_requirements(settings, weights.requirement), *beside),
         because=(*because(draft, chosen, runs), *official(draft, chosen, layout, settings)),
         recipes=recipes_behind(draft, chosen),
-        checkpoint="" if is_other else _named(situation),
+        checkpoint=weights.name,
         filled=filled,
         agreement=chosen.agreement if chosen is not None and draft.weighed else None,
     )
-
-
-def _named(situation: StartSituation) -> str:
-    """The model as its command takes it: as told, else as the hub has it and its tuned variants."""
-    told, hub = situation.problem.situation, situation.model.hub
-    if told.has_script and told.model_name and situation.framework.id in OWN_NAMES:
-        return told.model_name
-    form = situation.problem.workload.precision or ""
-    if situation.framework.id == "llama.cpp" or form in GGUF_BITS:
-        kind = f"-{form.upper()}" if form in GGUF_BITS else ""
-        return told.checkpoint if told.checkpoint.endswith(".gguf") else f"{UNNAMED}{kind}.gguf"
-    owner, _, base = hub.rpartition("/")
-    name = told.model_name.lower()
-    if (
-        told.checkpoint or name in {"", base.lower()} or base.lower().endswith(f"-{name}")
-    ):  # NVIDIA-Nemotron-...
-        return told.checkpoint or hub
-    ending = _TUNED.get(name.removeprefix(f"{base.lower()}-"), "")
-    return f"{owner}/{base}-{ending}" if owner and ending and name != ending.lower() else ""
 
 
 def _with_rollout(
@@ -359,24 +334,9 @@ _OF_SERVERS = {
 """The words in capitals of several servers, and what they stand for."""
 
 
-def _checkpoint(settings: Sequence[PlanSetting], chosen: ChosenLayout | None, draft: StartDraft) -> list[str]:
-    """Requirements of the settings on the weights, in words."""
-    lines = []
-    quantised = [item for item in settings if plain_key(item.key) == QUANTISATION]
-    priced = str(chosen.settings.get("precision", "")) if chosen else ""
-    is_asked = bool(draft.situation.problem.workload.precision) and not draft.situation.is_training
-    wide = {"", "float32", draft.weight_format, *SIXTEEN_BIT}
-    is_narrowed = (is_asked or draft.is_narrowed) and priced not in wide
-    named = draft.situation.problem.situation.checkpoint
-    weights = read_name(named).weights
-    is_told = "precision" in statement(draft.situation.current or {}, draft.situation.framework.id).facts
-    is_named_so = named.endswith(".gguf") or priced in {*GGUF_BITS, weights, UNPACKED.get(weights)} - {""}
-    is_named_so |= bool(named) and is_told  # what runs quantises them
-    asked = canonical_precision(draft.situation.problem.workload.precision or "")
-    priced = asked if UNPACKED.get(asked) == priced else priced
-    if not is_named_so and (is_narrowed or any(item.origin is Origin.RECIPE for item in quantised)):
-        known = accuracy_in(draft.situation.model.id, priced) or "whose accuracy is not known here"
-        lines.append(f"{UNNAMED} in {priced or 'this format'}, {known}")
+def _requirements(settings: Sequence[PlanSetting], of_weights: str) -> list[str]:
+    """Requirements of a start, in words, that on its weights first."""
+    lines = [of_weights] if of_weights else []
     recipes = {item.key: item.value for item in settings if item.origin is Origin.RECIPE}
     if (cache := statement(recipes).facts.get("precision_cache")) not in {None, "bf16"}:
         lines.append(f"a cache in {cache}, whose accuracy is not known here")

@@ -9,9 +9,9 @@ import pytest
 from ingest.questions.launches.running import running_settings
 from kg.terms.dialects import positive, statement
 from recommender.audit.audit import shipped_rules
-from recommender.audit.case import AuditCase
+from recommender.audit.case import AuditCase, audit_case
 from recommender.audit.judge import judge_settings
-from recommender.audit.relation_findings import relations
+from recommender.audit.relation_findings import relation_findings, relations
 from tests.unit.recommender.audit.judged import judged
 
 _MEGATRON = "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --micro-batch-size 2 --global-batch-size"
@@ -46,6 +46,37 @@ def found(script: str, program: str, **facts: int | str) -> dict[str, str]:
 def test_a_server_divides_its_sizes(script: str, facts: dict[str, int | str], remedies: object) -> None:
     programs = {"vllm": "vllm", "python": "sglang", "trtllm-serve": "tensorrt-llm"}
     assert found(script, programs[script.partition(" ")[0]], **facts) == remedies
+
+
+@pytest.mark.parametrize(
+    ("script", "model", "remedies"),
+    [
+        ("vllm serve Qwen/Qwen3-235B-A22B-FP8 -tp 8", "qwen3-235b-a22b", ["--enable-expert-parallel"]),
+        ("vllm serve Qwen/Qwen3-235B-A22B-FP8 -tp 4", "qwen3-235b-a22b", []),
+        ("vllm serve Qwen/Qwen3-235B-A22B-FP8 -tp 4 -dp 2", "qwen3-235b-a22b", ["--enable-expert-parallel"]),
+        ("vllm serve Qwen/Qwen3-235B-A22B-FP8 -tp 8 --enable-expert-parallel", "qwen3-235b-a22b", []),
+        ("vllm serve Qwen/Qwen3-235B-A22B -tp 8 --quantization fp8", "qwen3-235b-a22b", []),
+        ("vllm serve RedHatAI/Qwen3-235B-A22B-FP8-dynamic -tp 8", "qwen3-235b-a22b", []),
+        ("vllm serve MiniMaxAI/MiniMax-M2 -tp 8", "minimax-m2", ["--enable-expert-parallel"]),
+        (
+            "python -m sglang.launch_server --model-path MiniMaxAI/MiniMax-M2 --tp 8",
+            "minimax-m2",
+            ["--ep-size 8"],
+        ),
+        ("python -m sglang.launch_server --model-path MiniMaxAI/MiniMax-M2 --tp 8 --ep 2", "minimax-m2", []),
+    ],
+)
+def test_no_device_takes_a_part_of_a_block_with_one_scale(
+    script: str, model: str, remedies: list[str]
+) -> None:
+    checkpoint = next(word for word in script.split() if "/" in word)
+    case = audit_case(
+        running_settings(script),
+        {"model": checkpoint, "software": {"vllm" if script.startswith("vllm") else "sglang": ""}},
+        stated={"model": frozenset({model}), "expert_intermediate": 1536},
+    )
+    found = [one for one in relation_findings(case) if one.rule == "expert-blocks-not-divisible"]
+    assert [one.remedy.removeprefix("write ") for one in found] == remedies
 
 
 @pytest.mark.parametrize(
@@ -192,7 +223,7 @@ def test_the_batches_of_verl_go_together(words: str, expected: object) -> None:
 
 def test_a_relation_blames_a_size_that_it_reads() -> None:
     for one in relations():
-        assert one.blamed in {one.whole, *one.parts} or one.whole == "answers"
+        assert one.blamed in {one.whole, *one.parts} or one.whole in {"answers", "blocks"}
         assert one.says.keys() == {"en", "zh"}
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from recommender.cost_model.layout_domain import (
     LayoutDomain,
     divisors,
+    expert_block,
     fewer_devices,
     fullest,
     more_devices,
@@ -128,3 +129,25 @@ def test_replicas_of_vllm_share_experts_inside_a_server_or_over_all(
 ) -> None:
     found = replace(domain("qwen3-30b-a3b", 16, engine=engine), degrees=told)
     assert {one.ep for one in found.layouts() if one.tp == 1} == spread
+
+
+def test_no_layout_divides_a_block_of_scales() -> None:
+    whole = domain("qwen3-30b-a3b", 8)
+    blocked = replace(whole, block=128)
+    assert {(one.tp, one.dp, one.ep) for one in whole.layouts()} > set(
+        kept := {(one.tp, one.dp, one.ep) for one in blocked.layouts()}
+    )
+    assert all(768 * ep / (tp * dp) % 128 == 0 for tp, dp, ep in kept)
+    assert any(ep == 8 for _, _, ep in kept)
+    held = replace(blocked, degrees={"tensor_parallel": 4, "data_parallel": 1, "expert_parallel": 1})
+    held = replace(held, question=with_count(held.question, 4))
+    assert not list(held.layouts())
+    assert "768 columns of an expert" in held.why_none()
+
+
+def test_blocks_are_those_of_the_publisher() -> None:
+    assert expert_block(("qwen3-30b-a3b",), "Qwen/Qwen3-30B-A3B-FP8") == 128
+    assert expert_block({"moe-decoder", "qwen3-30b-a3b"}) == 128
+    assert expert_block(("qwen3-30b-a3b",), "RedHatAI/Qwen3-30B-A3B-FP8-dynamic") == 0
+    assert expert_block(("qwen3-30b-a3b",), "Qwen/Qwen3-30B-A3B") == 0
+    assert expert_block(("qwen3-32b",), "Qwen/Qwen3-32B-FP8") == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg.errors import NoEvidenceError
+from kg.errors import InputError, NoEvidenceError
 from recommender.workspace.workspace import Workspace
 
 
@@ -12,6 +12,8 @@ from recommender.workspace.workspace import Workspace
         ("Qwen/Qwen3-32B", None, "Qwen/Qwen3-32B"),
         ("qwen3-32b", None, "Qwen/Qwen3-32B"),
         ("qwen3-32b", "w4a16", "MODEL"),
+        ("qwen3-32b", "fp8", "Qwen/Qwen3-32B-FP8"),
+        ("Qwen/Qwen3-32B", "fp8", "Qwen/Qwen3-32B-FP8"),
         ("Qwen/Qwen3-32B-AWQ", None, "Qwen/Qwen3-32B-AWQ"),
         ("Qwen/Qwen3-32B", "w4a16", "MODEL"),
     ],
@@ -62,3 +64,37 @@ def test_what_a_list_says_is_not_served_is_refused_by_name(shipped: Workspace) -
     }
     with pytest.raises(NoEvidenceError, match="vllm-ascend says that it does not serve"):
         shipped.recommend({**question, "software": {"vllm": ""}})
+
+
+def test_weights_in_another_format_are_named_and_their_accuracy_is_said(shipped: Workspace) -> None:
+    about = {"model": "qwen3-32b", "phase": "serving", "hardware": "ascend-910b3", "count": 4}
+    answer = shipped.recommend(about)
+    assert answer.plan is not None
+    assert answer.plan.start.checkpoint == "vllm-ascend/Qwen3-32B-W8A8"
+    assert "weights in int8, whose accuracy is not known here" in answer.plan.start.needs
+
+
+def test_a_split_of_a_block_of_scales_is_refused_where_the_weights_have_such(shipped: Workspace) -> None:
+    about = {
+        "model": "Qwen/Qwen3-235B-A22B-FP8", "phase": "serving", "hardware": "h200", "count": 8,
+        "software": {"sglang": ""}, "current": {"tp_size": 8, "ep_size": 1},
+    }  # fmt: skip
+    with pytest.raises(InputError, match="1536 columns of an expert"):
+        shipped.recommend(about)
+    own = {**about, "model": "Qwen/Qwen3-235B-A22B", "current": {"tp_size": 8, "quantization": "fp8"}}
+    answer = shipped.recommend(own)
+    assert answer.plan is not None
+    assert answer.plan.start.layout is not None
+    assert (answer.plan.start.layout.tp, answer.plan.start.layout.ep) == (8, 1)
+
+
+def test_the_batch_size_of_llama_cpp_is_no_number_of_requests(shipped: Workspace) -> None:
+    about = {"model": "qwen2.5-14b", "phase": "serving", "hardware": "rtx-4090", "precision": "q4_k_m"}
+    settings = {"ctx_size": 8192, "parallel": 4}
+    rates = []
+    for current in (settings, {**settings, "batch_size": 512}):
+        answer = shipped.recommend({**about, "software": {"llama.cpp": ""}, "current": current})
+        assert answer.plan is not None
+        assert answer.plan.start.fits
+        rates.append(answer.plan.start.expected[0].value)
+    assert rates[1] == pytest.approx(rates[0], rel=0.1)  # a prompt is read in two batches

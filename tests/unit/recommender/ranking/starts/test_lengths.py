@@ -13,6 +13,8 @@ from recommender.ranking.starts.lengths import (
     are_stated,
     falls_short,
     longest,
+    most_tokens,
+    slots_of,
     stretched_positions,
     yarn,
 )
@@ -134,3 +136,21 @@ def test_captured_sizes_are_cut_to_the_load_of_an_engine(listed: str, load: floa
     assert adapted(agreed("--cuda-graph-bs", listed), situation(), ParallelLayout(tp=4), load)[0] == cut
     halves = adapted(agreed("--cuda-graph-bs", listed), situation(), ParallelLayout(tp=2, dp=2), 2 * load)[0]
     assert halves == cut
+
+
+@pytest.mark.parametrize(
+    ("framework", "settings", "slots", "most"),
+    [
+        ("llama.cpp", {"ctx_size": 8192}, 6, 8192),  # of 1,280 tokens: 1,152 in whole pages
+        ("llama.cpp", {"ctx_size": 8192, "parallel": 16}, None, 512),
+        ("llama.cpp", {"batch_size": 512}, None, 40960),
+        ("vllm", {"max_model_len": 8192}, None, 8192),
+    ],
+)
+def test_slots_share_the_context_of_llama_cpp(
+    framework: str, settings: dict[str, int], slots: int | None, most: int
+) -> None:
+    about = asked(framework=framework)
+    about = replace(about, problem=replace(about.problem, current=Settings(settings)))
+    assert slots_of(about) == slots
+    assert most_tokens(about) == most
