@@ -161,18 +161,19 @@ class _Replay:
         asked, rows = self.asked, self.rows
         longest = (asked.fresh + asked.steps * asked.tokens) * (1 + asked.spread) + BLOCK
         is_tight = bool(np.any(asked.cache < longest * self.ends.shape[1]))
-        self.preempted = np.zeros(len(rows), dtype=bool)
+        self.preempted = none = np.zeros(len(rows), dtype=bool)
         for _ in range(EVENTS * self.most):
             goes = self._most(self.answered < self.wanted)
             if not goes.any():
                 break
-            preempted = self._preempt() if is_tight else np.zeros(len(rows), dtype=bool)
-            self.preempted = self.preempted | preempted
+            preempted, space = none, np.inf
+            if is_tight:
+                preempted, space = self._preempt()
+                self.preempted = self.preempted | preempted
             running = self.running
             seen = np.where(asked.ahead, self.earlier, self.before)
             free = asked.seats - running - np.where(asked.ahead, self.freed, 0.0)
             open_ = np.where(goes & ~preempted, np.minimum(seen - self.begun, free), 0)
-            space = asked.cache - self._used() - asked.tokens * running if is_tight else np.inf
             taken = self._taken(np.maximum(open_, 0).astype(np.int64), running, space)
             prefills = taken > LEAST_TOKENS
             decoding = np.where(prefills & ~asked.mixed, 0, running)
@@ -210,31 +211,30 @@ class _Replay:
         """Steps until something happens to an engine or one in step with it."""
         till = self.soon - self.step
         waits = (seen < self.came) | (self.freed > 0)
-        coming = np.ceil((comes - self.now) / np.maximum(unit, 1e-12))
+        if self.is_open:
+            till = np.minimum(till, np.ceil((comes - self.now) / np.maximum(unit, 1e-12)))
         grown = np.floor(space / (self.asked.tokens * np.maximum(running, 1))) + 1
-        till = np.minimum(np.minimum(till, coming), np.where(running > 0, grown, np.inf))
+        till = np.minimum(till, np.where(running > 0, grown, np.inf))
         till = np.where(prefills | waits, np.minimum(till, 1.0), till)
         least = -self._most(-np.maximum(till, 1.0))
         return np.where(np.isfinite(least), least, 1.0)
 
-    def _used(self) -> Floats:
-        """Tokens in the cache, those of a prompt that is half prefilled among them."""
-        return self.held + self.asked.tokens * self.step * self.running + self._partial()
+    def _preempt(self) -> tuple[NDArray[np.bool_], Floats]:
+        """Take the cache of those that began last, where it is full; they wait before all others.
 
-    def _partial(self) -> Floats:
-        """Tokens of a prompt that is half prefilled."""
-        done = np.where(self.begun > 0, self.prompts[self.rows, self.begun - 1], 0.0)
-        return np.maximum(self.filled - done, 0.0)
-
-    def _preempt(self) -> NDArray[np.bool_]:
-        """Take the cache of those that began last, where it is full; they wait before all others."""
-        found = np.zeros(len(self.rows), dtype=bool)
+        Returns:
+            The engines where some did, and the tokens that the cache has room for after the next step.
+        """
+        found, tokens = np.zeros(len(self.rows), dtype=bool), self.asked.tokens
         while True:
-            running, partial = self.running, self._partial()
-            over = self._used() + self.asked.tokens * running > self.asked.cache + LEAST_TOKENS
+            running = self.running
+            done = np.where(self.begun > 0, self.prompts[self.rows, self.begun - 1], 0.0)
+            partial = np.maximum(self.filled - done, 0.0)  # of a prompt that is half prefilled
+            used = self.held + tokens * self.step * running + partial
+            over = used + tokens * running > self.asked.cache + LEAST_TOKENS
             over &= (running > 1) | ((running > 0) & (partial > LEAST_TOKENS))
-            if not np.any(over):
-                return found
+            if not over.any():
+                return found, self.asked.cache - used - tokens * running
             found |= over
             halves = over & (partial > LEAST_TOKENS)
             self.filled = np.where(halves, self.filled - partial, self.filled)
