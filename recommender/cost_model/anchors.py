@@ -25,9 +25,7 @@ import data
 from kg.atomic_files import write_text
 from kg.errors import InputError
 from kg.nouns.gain import NORMAL_90
-from recommender.cost_model.facts.physics import physics_of
-
-Floats = NDArray[np.float64]
+from recommender.cost_model.facts.physics import Floats, physics_of
 
 EFFECTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -11,12 +11,13 @@ import numpy as np
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
 from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.facts.physics import Floats
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.kinds import Operators, shipped
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import CHOICES, GROUPS, Columns, columns
-from recommender.cost_model.workloads.forward_pass import Floats, drafting_us, forward_pass
+from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.launching import between_us
 from recommender.cost_model.workloads.products import OperatorCalls

@@ -1,6 +1,6 @@
-"""Tables of ``data/cost_model`` that no calibration writes: each row has its source.
+"""Tables of ``data/cost_model`` that no calibration writes.
 
-``physics.csv`` has the constants of the physics.
+``physics.csv`` has the constants of the physics, each with its source.
 """
 
 import csv
@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 import data
 
+Floats = NDArray[np.float64]
+"""Numbers, one a configuration or one a row."""
+
 
 def rows_of(table: str) -> list[dict[str, str]]:
-    """Rows of a table of the cost model that people keep, each with its source."""
+    """Rows of a table of the cost model that people keep."""
     return list(csv.DictReader(data.text(f"cost_model/{table}.csv").splitlines()))
 
 
@@ -41,6 +44,6 @@ def physics_of(group: str) -> Mapping[str, float]:
     )
 
 
-def physics_by_place(group: str, places: NDArray[np.float64]) -> NDArray[np.float64]:
+def physics_by_place(group: str, places: Floats) -> Floats:
     """The constants of a group for choices that are numbered as its rows are."""
     return np.array([*physics_of(group).values()])[places.astype(np.int64)]

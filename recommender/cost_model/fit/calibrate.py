@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from recommender.cost_model.facts.device import Device
-
-Floats = NDArray[np.float64]
-
+    from recommender.cost_model.facts.physics import Floats
 FOLDS = 10
 MACHINE = "A/"
 """Collectives of this machine; the second machine of the table counts sizes in another unit."""

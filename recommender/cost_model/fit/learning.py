@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingDependencyError
+from recommender.cost_model.facts.physics import Floats
 from recommender.cost_model.operators.residual import Forest, Process, Residual, forest_of
 
-Floats = NDArray[np.float64]
 Groups = Sequence[NDArray[np.intp]]
 
 TREES = 64

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,9 @@ from kg.errors import CaseFormatError, Fault
 from recommender.cost_model.operators.collective import OPERATIONS
 from recommender.cost_model.operators.kinds import KINDS, OperatorKind
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.physics import Floats
+
 Row = dict[str, str]
 MOST_BYTES = 256 << 20
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kg.nouns.codec import JsonNoun
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.workloads.steps import scaled
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.measured.priced_run import PricedRun
     from recommender.cost_model.measured.step_place import StepPlace
     from recommender.cost_model.workloads.steps import Steps
-
-    Floats = NDArray[np.float64]
-
 UNLIKE = math.log(3)
 """A run that took three times as long as its price says, or a third, is something else than was understood;
 a choice."""

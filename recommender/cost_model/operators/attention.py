@@ -6,18 +6,12 @@ Times are microseconds. Rows are batch, sequence length, heads, KV heads, head s
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.physics import Floats
 
-Floats = NDArray[np.float64]
-
-COLUMNS = ("batch", "seq_len", "heads", "kv_heads", "head_size")
 BLOCK = 128  # query rows of a task; the measured cache has blocks of 128 tokens
-
-PREFILL_KERNELS = ((0, 1, 2, 3), (1, 4, 6), (1, 0), (1, 5, 6, 7, 8, 9))
-DECODE_KERNELS = PREFILL_KERNELS
 
 
 def _checked(x: Floats) -> Floats:

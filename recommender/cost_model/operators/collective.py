@@ -9,19 +9,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import InputError
-from recommender.cost_model.facts.physics import physics_of
-
-Floats = NDArray[np.float64]
+from recommender.cost_model.facts.physics import Floats
 
 OPERATIONS = MappingProxyType(
     {"all_gather": 0, "reduce_scatter": 1, "all_reduce": 2, "all_to_all": 3, "alltoall": 3}
 )
-
-PRIOR = physics_of("prior.collective")
-KERNELS = ((0, 2, 4, 5), (1, 2, 3, 5), (0, 1, 2, 3, 4, 5))
 
 
 def analytic(x: Floats, constants: Mapping[str, float]) -> tuple[Floats, Floats]:
@@ -29,7 +23,7 @@ def analytic(x: Floats, constants: Mapping[str, float]) -> tuple[Floats, Floats]
 
     Args:
         x: Rows of operation code, ranks, bytes.
-        constants: As ``PRIOR``; ``*_ranks`` are what a factor e of ranks multiplies.
+        constants: Of the kind; ``*_ranks`` are what a factor e of ranks multiplies.
 
     Raises:
         InputError: Fewer than two ranks, or no bytes.

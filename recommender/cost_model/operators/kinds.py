@@ -9,9 +9,10 @@ Times are microseconds.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, partial, reduce
 from hashlib import sha256
 from io import BytesIO
+from operator import or_
 from pathlib import Path
 from types import MappingProxyType
 
@@ -24,11 +25,10 @@ from kg.atomic_files import write_bytes
 from kg.errors import InputError
 from recommender.cost_model.anchors import STEPS_FILE, UNANCHORED, Anchors, shipped_anchors
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.facts.physics import PHYSICS, physics_of
+from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of, rows_of
 from recommender.cost_model.operators import attention, collective, matmul, moe
 from recommender.cost_model.operators.residual import Residual, residual_of
 
-Floats = NDArray[np.float64]
 Analytic = Callable[[Device, Floats, Mapping[str, float]], tuple[Floats, Floats]]
 
 SCHEMA_VERSION = 1
@@ -55,71 +55,38 @@ class OperatorKind:
     prior: Mapping[str, float]
     kernels: tuple[tuple[int, ...], ...]
     analytic: Analytic
-    trees: bool = True
-    gpu_kernels: int = 1
+    trees: bool
+    gpu_kernels: int
 
 
-_OPERATOR_KINDS = (
-    OperatorKind(
-        "matmul_bf16",
-        matmul.COLUMNS,
-        matmul.PRIOR,
-        matmul.KERNELS,
-        partial(matmul.analytic, number="bf16"),
-    ),
-    OperatorKind(
-        "matmul_w8a8",
-        matmul.COLUMNS,
-        matmul.QUANTISED_PRIOR,
-        matmul.QUANTISED_KERNELS,
-        partial(matmul.analytic, number="int8"),
-        trees=False,
-        gpu_kernels=2,  # quantisation of the activations, product
-    ),
-    OperatorKind(
-        "attention_prefill",
-        attention.COLUMNS,
-        physics_of("prior.prefill"),
-        attention.PREFILL_KERNELS,
-        attention.prefill,
-        gpu_kernels=2,  # attention, write into the cache
-    ),
-    OperatorKind(
-        "attention_decode",
-        attention.COLUMNS,
-        physics_of("prior.decode"),
-        attention.DECODE_KERNELS,
-        attention.decode,
-        gpu_kernels=3,  # parts of the cache, their sum, write into the cache
-    ),
-    OperatorKind(
-        "moe_bf16",
-        moe.COLUMNS,
-        moe.PRIOR,
-        moe.KERNELS,
-        partial(moe.analytic, number="bf16"),
-        trees=False,
-        gpu_kernels=6,  # sorting, gathering, two grouped products, activation, sum
-    ),
-    OperatorKind(
-        "moe_w8a8",
-        moe.COLUMNS,
-        moe.PRIOR,
-        moe.KERNELS,
-        partial(moe.analytic, number="int8"),
-        trees=False,
-        gpu_kernels=6,  # sorting, gathering, two grouped products, activation, sum
-    ),
-    OperatorKind(
-        "collective",
-        ("code", "n_ranks", "message_size"),
-        collective.PRIOR,
-        collective.KERNELS,
-        lambda _, x, c: collective.analytic(x, c),
-        trees=False,
-    ),
+_FORMULAS: Mapping[str, Callable[..., tuple[Floats, Floats]]] = MappingProxyType(
+    {
+        "matmul": matmul.analytic,
+        "attention_prefill": attention.prefill,
+        "attention_decode": attention.decode,
+        "moe": moe.analytic,
+        "collective": lambda _, x, c: collective.analytic(x, c),
+    }
 )
-KINDS: Mapping[str, OperatorKind] = MappingProxyType({kind.stem: kind for kind in _OPERATOR_KINDS})
+
+
+def _kind_of(row: Mapping[str, str]) -> OperatorKind:
+    """A kind as ``data/cost_model/operators.csv`` has it."""
+    number = {"number": row["number"]} if row["number"] else {}
+    return OperatorKind(
+        stem=row["kind"],
+        columns=tuple(row["columns"].split()),
+        prior=reduce(or_, (dict(physics_of(f"prior.{group}")) for group in row["prior"].split())),
+        kernels=tuple(tuple(map(int, part.split())) for part in row["kernels"].split(";")),
+        analytic=partial(_FORMULAS[row["formula"]], **number),
+        trees=row["trees"] == "1",
+        gpu_kernels=int(row["gpu_kernels"]),
+    )
+
+
+KINDS: Mapping[str, OperatorKind] = MappingProxyType(
+    {row["kind"]: _kind_of(row) for row in rows_of("operators")}
+)
 """Every kind, by the stem of its table."""
 
 

@@ -7,22 +7,13 @@ Times are microseconds.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
-from recommender.cost_model.facts.physics import PHYSICS, physics_of
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 
-Floats = NDArray[np.float64]
-
-COLUMNS = ("m", "n", "k")
-
-PRIOR = physics_of("prior.matmul")
-"""Starting values of the constants; ``data/cost_model`` holds the fitted ones with source and error."""
-QUANTISED_PRIOR = MappingProxyType({**PRIOR, **physics_of("prior.quantised")})
 LARGEST_TILE = 128 * 256  # 128 KB of float32 in L0C (NPUTargetSpec.td)
 TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (64, 128, 256) if m * n <= LARGEST_TILE]
 CANDIDATES = ((16, 64), (16, 128), (16, 256), (128, 128), (128, 256), (256, 128))
@@ -44,7 +35,7 @@ def analytic(
     Args:
         device: The device that runs it.
         x: Rows of m, n, k; shape (r, 3).
-        constants: As ``PRIOR``.
+        constants: Of the kind.
         number: Precision; int8 means dynamic quantisation and product.
         copies: Copies of the weight that pass before it is used again: 6 as measured; inside a
             model, what the whole step reads decides (a large number: always from memory).
@@ -99,11 +90,6 @@ def analytic(
         ]
     )  # fmt: skip
     return time, features
-
-
-KERNELS = ((0, 1, 2, 8), (0, 8), (0, 1), (0, 1, 3), (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, *range(12, 30)))
-QUANTISED_KERNELS = ((0, 1, 2), (0, 1, 2), (0, 3, 4, 5))
-"""Features each kernel of the residual looks at."""
 
 
 def _regimes(m: Floats, n: Floats, k: Floats) -> list[Floats]:

@@ -7,20 +7,13 @@ Tokens choose experts at random, so an expert sees a Poisson number of rows: som
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device, precision
-from recommender.cost_model.facts.physics import PHYSICS, physics_of
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 
-Floats = NDArray[np.float64]
-
-COLUMNS = ("num_tokens", "hidden", "intermediate", "num_experts", "topk", "ep_size", "local_experts")
 TILE = 128  # rows of a grouped-matmul tile
 GPU_TILE = 16  # the fewest of a kernel of GPUs, which is chosen by the mean rows (tl.dot; fused_moe of vLLM)
-
-PRIOR = physics_of("prior.moe")
-KERNELS = ((0,), (0, 1, 2))
 
 
 def analytic(
@@ -35,8 +28,8 @@ def analytic(
 
     Args:
         device: The device that runs it.
-        x: Rows of ``COLUMNS``; num_tokens are all tokens of the expert-parallel group.
-        constants: As ``PRIOR``.
+        x: Rows of the kind; num_tokens are all tokens of the expert-parallel group.
+        constants: Of the kind.
         number: Precision of weights and activations.
         imbalance: Rows on the busiest device over the mean; 1 is random routing on one device.
 
@@ -76,7 +69,7 @@ def few_rows_us(device: Device, x: Floats, number: str, launch_us: float) -> Flo
 
     Args:
         device: The device that runs it.
-        x: Rows of ``COLUMNS``.
+        x: Rows of the kind.
         number: Precision of weights and activations.
         launch_us: Fixed cost of its kernels.
     """

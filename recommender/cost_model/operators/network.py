@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
-from recommender.cost_model.facts.physics import PHYSICS, physics_of
+from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of
 from recommender.cost_model.operators.collective import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.cost_model.operators.kinds import Operators
-
-Floats = NDArray[np.float64]
-
 CARDS = (2.0, 4.0, 8.0)
 
 

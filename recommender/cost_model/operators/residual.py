@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from recommender.cost_model.facts.physics import Floats
+
 Narrow = NDArray[np.float32]
 
 CHUNK = 128

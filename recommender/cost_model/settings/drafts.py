@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recommender.cost_model.facts.physics import PHYSICS, rows_of
-
-Floats = NDArray[np.float64]
+from recommender.cost_model.facts.physics import PHYSICS, Floats, rows_of
 
 
 @dataclass(frozen=True, slots=True)

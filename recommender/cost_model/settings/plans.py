@@ -16,9 +16,9 @@ from kg.nouns.layout import DEGREES
 from kg.terms.meanings import meaning_of
 from kg.terms.precisions import GGUF_BITS
 from kg.terms.purposes import plain_key
+from recommender.cost_model.facts.physics import Floats, number_or_word, rows_of
 from recommender.cost_model.settings.drafts import DRAFT_METHODS
 
-Floats = NDArray[np.float64]
 Columns = dict[str, Floats]
 
 _COMMON = ("bf16", "fp16", "fp32", "tf32", "int8", "fp8", "w4a16", "w4a8", "fp4", "w8a16")
@@ -32,70 +32,31 @@ FEW_BITS = frozenset({"w4a16", "w4a8", "w8a16", *GGUF_BITS})
 GROUPS = ("precision_attention", "precision_mlp", "precision_head")
 """Layer groups that may differ in precision: projections of the attention, feed-forward part, output head."""
 
+_LISTS = {"precisions": PRECISIONS, "drafts": tuple(DRAFT_METHODS)}
+_SETTINGS = rows_of("settings")
 CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "recompute": ("none", "selective", "full", "products"),
-        "offload": ("none", "optimizer", "activations", "parameters"),
-        "optimizer_kind": ("adam", "adam_8bit", "adafactor", "sgd", "lion", "muon"),
-        "loss_kind": ("inplace", "float32", "chunked"),
-        "objective_kind": ("tokens", "dpo", "pairs", "kto"),
-        "precision": PRECISIONS,
-        "precision_attention": ("same", *PRECISIONS),
-        "precision_mlp": ("same", *PRECISIONS),
-        "precision_head": ("same", *PRECISIONS),
-        "precision_cache": ("bf16", "int8", "fp8"),
-        "layout": ("native", "nchw"),
-        "separation": ("mixed", "separate"),
-        "engines": ("independent", "lock-step", "balanced", "unpadded"),
-        "draft_method": tuple(DRAFT_METHODS),
+        row["setting"]: tuple(name for word in row["choices"].split() for name in _LISTS.get(word, (word,)))
+        for row in _SETTINGS
+        if row["choices"]
     }
 )
-
-TRAINING: Mapping[str, float | str] = MappingProxyType(
+PHASES: Mapping[str, Mapping[str, float | str]] = MappingProxyType(
     {
-        "tensor_parallel": 1, "pipeline_parallel": 1, "data_parallel": 0, "context_parallel": 1,
-        "expert_parallel": 1, "virtual_stages": 1, "zero_stage": 0, "micro_batch": 1, "global_batch": 0,
-        "seq_len": 0, "sequence_parallel": 1, "overlap_gradients": 1, "overlap_tensor_parallel": 0,
-        "flash_attention": 1, "fused_ops": 1, "fused_optimizer": 1, "grouped_matmul": 1, "graph": 0,
-        "expert_imbalance": 1.0, "recompute": "none", "offload": "none", "precision": "bf16",
-        "samples_per_s_loaded": 0, "precision_attention": "same", "precision_mlp": "same",
-        "precision_head": "same", "layout": "native", "lora_rank": 0, "frozen_bits": 16,
-        "optimizer_kind": "adam", "objective_kind": "tokens",
-        "loss_kind": "inplace", "pure_bf16": 0, "autocast": 0, "etp": 0, "recompute_layers": 0,
+        phase: MappingProxyType(
+            {row["setting"]: number_or_word(row["default"]) for row in _SETTINGS if row["phase"] == phase}
+        )
+        for phase in ("training", "serving")
     }
-)  # fmt: skip
-"""Settings of a training step and their defaults; 0 means: follows from the others."""
+)
+"""Phases and the settings they take, with their defaults; 0 means: follows from the others.
 
-SERVING: Mapping[str, float | str] = MappingProxyType(
-    {
-        "tensor_parallel": 0, "pipeline_parallel": 1, "data_parallel": 1, "expert_parallel": 1, "batch": 1,
-        "input_len": 1024, "output_len": 128, "chunk": 0, "prefill_batch": 1, "prefix_hit": 0.0,
-        "speculative_tokens": 0, "draft_steps": 0, "acceptance": 0.0, "kv_host_share": 0.0,
-        "sequence_parallel": 0, "graph": 1,
-        "fused_ops": 1, "request_rate": 0.0, "expert_imbalance": 1.0, "separation": "mixed",
-        "prefill_engines": 0, "prefill_tensor_parallel": 0, "index_parallel": 0,
-        "precision": "bf16", "precision_attention": "same", "precision_mlp": "same",
-        "precision_head": "same", "precision_cache": "bf16", "layout": "native", "async_scheduling": 0,
-        "fused_dispatch": 0, "draft_graph": 0, "prefill_graph": 1, "captured_rows": 0, "captured_requests": 0,
-        "concurrency": 0, "engines": "independent", "draft_method": "other", "mixed_steps": 0,
-        "device_layers": 9999, "host_bandwidth": 0, "length_spread": 0.0, "burst": 0, "cache_tokens": 0,
-        "step_tokens": 0, "step_host_us": 0,
-    }
-)  # fmt: skip
-"""Settings of a serving step and their defaults; ``graph`` .5 captures all but the attention, 1 all.
-
-Without ``prefill_graph`` the host launches the kernels of a prefill one by one, as on Ascend always."""
-
-PHASES: Mapping[str, Mapping[str, float | str]] = MappingProxyType({"training": TRAINING, "serving": SERVING})
-"""Phases and the settings they take, with their defaults."""
-
-COUNTS = frozenset(
-    {
-        "tensor_parallel", "pipeline_parallel", "context_parallel", "expert_parallel", "virtual_stages",
-        "micro_batch", "batch", "input_len", "output_len",
-    }
-)  # fmt: skip
-SHARES = frozenset({"prefix_hit", "acceptance", "kv_host_share", "length_spread"})
+``graph`` .5 captures all but the attention, 1 all. Without ``prefill_graph`` the host launches the kernels of
+a prefill one by one, as on Ascend always."""
+TRAINING, SERVING = PHASES["training"], PHASES["serving"]
+COUNTS, SHARES = (
+    frozenset(row["setting"] for row in _SETTINGS if row["kind"] == kind) for kind in ("count", "share")
+)
 
 
 def columns(settings: Sequence[Mapping[str, object]], defaults: Mapping[str, float | str]) -> Columns:

@@ -6,15 +6,12 @@ routed experts; embedding and head have none.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.settings.plans import Columns
 from recommender.cost_model.workloads.block import stream_us
-
-Floats = NDArray[np.float64]
 
 
 def adapter_parameters(model: ModelSizes, rank: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.settings.plans import CHOICES, PRECISIONS
 from recommender.cost_model.workloads import linear_attention
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
-
-
-Floats = NDArray[np.float64]
-
 CACHE_BYTES = [ELEMENT_BYTES[name] for name in CHOICES["precision_cache"]]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.model import blocks_of
-from recommender.cost_model.facts.physics import PHYSICS, physics_of
+from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of
 from recommender.cost_model.operators import moe
 from recommender.cost_model.settings.plans import PRECISIONS
 from recommender.cost_model.workloads import linear_attention
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
-
-Floats = NDArray[np.float64]
-
 _QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 PLAIN_MATRICES = 2
 """Matrices of a feed-forward part without a gate."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from recommender.cost_model.facts.physics import PHYSICS, physics_of
+from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of
 from recommender.cost_model.operators import moe
 from recommender.cost_model.operators.network import Network, collective_us, point_us
 from recommender.cost_model.settings.drafts import passes
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
-
-Floats = NDArray[np.float64]
-
 _NARROW = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 
 

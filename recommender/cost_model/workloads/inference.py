@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns, rule, with_groups
 from recommender.cost_model.workloads.block import forward
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.operators.network import Network
-
-Floats = NDArray[np.float64]
 
 
 def feeds_forward(model: ModelSizes, phase: str) -> bool:

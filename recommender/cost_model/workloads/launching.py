@@ -4,14 +4,11 @@ Arrays run over configurations. Times are microseconds.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.settings.plans import Columns
 from recommender.cost_model.workloads.block import BlockWork
-
-Floats = NDArray[np.float64]
 
 
 def captured_share(s: Columns, rows: Floats, phase: str) -> Floats:

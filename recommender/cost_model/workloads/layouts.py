@@ -1,11 +1,10 @@
 """Layouts of training: their rules, and parameters of a device. Arrays run over configurations."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.model import ModelSizes
-from recommender.cost_model.facts.physics import physics_by_place
+from recommender.cost_model.facts.physics import Floats, physics_by_place
 from recommender.cost_model.settings.plans import (
     CHOICES,
     FEW_BITS,
@@ -16,8 +15,6 @@ from recommender.cost_model.settings.plans import (
     with_groups,
 )
 from recommender.cost_model.workloads.adapters import adapter_parameters
-
-Floats = NDArray[np.float64]
 
 
 def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:

@@ -6,13 +6,10 @@ github.com/fla-org/flash-linear-attention, fla/ops/gated_delta_rule/chunk.py). A
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes
-from recommender.cost_model.facts.physics import PHYSICS
-
-Floats = NDArray[np.float64]
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 
 
 def prefill_us(device: Device, model: ModelSizes, sequences: Floats, length: Floats, split: Floats) -> Floats:

@@ -7,11 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import InputError
 from recommender.cost_model.facts.model import ModelSizes
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import Columns, columns
 from recommender.cost_model.workloads import (
@@ -22,8 +21,6 @@ from recommender.cost_model.workloads import (
     serving_memory,
     training_memory,
 )
-
-Floats = NDArray[np.float64]
 
 USABLE_MEMORY = 0.9
 """Share of the memory that a serving engine fills: vLLM's default of --gpu-memory-utilization."""

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.block import stream_us
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.convolution import Convolution
     from recommender.cost_model.operators.kinds import Operators
-
-Floats = NDArray[np.float64]
 
 
 def written_elements(model: ModelSizes) -> float:

@@ -13,16 +13,13 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES, Device
 from recommender.cost_model.facts.model import ROTARY_SIZE, ModelSizes
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.settings.plans import CHOICES, FEW_BITS, PRECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.cost_model.operators.kinds import Operators
-
-Floats = NDArray[np.float64]
-
 WEIGHT_BYTES = np.array([ELEMENT_BYTES[name] for name in PRECISIONS])
 
 

@@ -6,9 +6,9 @@ and Khinchine's formula). Tails are taken as exponential.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from recommender.cost_model.facts.physics import Floats
+
 Number = Floats | float
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.terms.metrics import PERCENTILES
+from recommender.cost_model.facts.physics import Floats
 
 Number = TypeVar("Number", np.bool_, np.float64)
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LEAST_MEASURED = 32
@@ -166,7 +166,7 @@ class _Replay:
             goes = self._most(self.answered < self.wanted)
             if not goes.any():
                 break
-            preempted, space = none, np.inf
+            preempted, space = none, np.full(len(rows), np.inf)
             if is_tight:
                 preempted, space = self._preempt()
                 self.preempted = self.preempted | preempted
@@ -205,7 +205,7 @@ class _Replay:
         prefills: NDArray[np.bool_],
         seen: Ints,
         unit: Floats,
-        space: Floats | float,
+        space: Floats,
         comes: Floats,
     ) -> Floats:
         """Steps until something happens to an engine or one in step with it."""
@@ -310,7 +310,7 @@ class _Replay:
         self.begun[at] += 1
         self.running[at] += 1
 
-    def _taken(self, open_: Ints, running: Ints, space: Floats | float) -> Floats:
+    def _taken(self, open_: Ints, running: Ints, space: Floats) -> Floats:
         """Tokens of prompts that the next step prefills: of so many requests, as far as it has room."""
         asked, prompts, filled = self.asked, self.prompts, self.filled
         most = self.sends

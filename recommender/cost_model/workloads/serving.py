@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.operators.network import Network, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
 from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.workloads.block import BlockWork
     from recommender.cost_model.workloads.serving_flow import StepPlan
-
-Floats = NDArray[np.float64]
 
 
 def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> Columns:

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from kg.terms.metrics import PERCENTILES
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.physics import Floats
 from recommender.cost_model.settings.drafts import tokens_a_step
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.launching import come_together, room_of
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 from recommender.cost_model.workloads.replay import LEAST_MEASURED, Scheduled, replayed
-
-Floats = NDArray[np.float64]
 
 LEAST_S = 1e-9
 """Least time of a pass that costs a step nothing: its prefill is launched with the decode step anyway."""

@@ -7,17 +7,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import ELEMENT_BYTES
 from recommender.cost_model.facts.model import ModelSizes
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.settings.plans import CHOICES, FROM_GGUF, Columns
 from recommender.cost_model.workloads.attention_kinds import cache_bytes
 from recommender.cost_model.workloads.linear_attention import state_bytes
-
-Floats = NDArray[np.float64]
-
 
 _SCALED = MappingProxyType({"int4": 4.16 / 8, "w4a16": 4.16 / 8, "w4a8": 4.16 / 8, "fp4": 4.25 / 8})
 """Bytes of a stored weight of few bits with its scales: 16 bits and a zero of 4 for 128 weights (AWQ and

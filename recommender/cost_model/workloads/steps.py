@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.facts.physics import PHYSICS, physics_of
-
-Floats = NDArray[np.float64]
+from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of
 
 PARTS = (
     "compute", "memory", "communication_exposed", "scheduling", "synchronisation", "bubble", "host",

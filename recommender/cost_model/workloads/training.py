@@ -5,12 +5,11 @@ Arrays run over configurations.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.model import ModelSizes
-from recommender.cost_model.facts.physics import PHYSICS, physics_by_place
+from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_by_place
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.operators.kinds import Operators
 from recommender.cost_model.operators.network import Network, collective_us, point_us
@@ -34,8 +33,6 @@ from recommender.cost_model.workloads.training_memory import (
     recomputed,
     spread,
 )
-
-Floats = NDArray[np.float64]
 
 
 def training_step(

@@ -7,14 +7,12 @@ run over configurations.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recommender.cost_model.facts.model import ModelSizes, blocks_of
-from recommender.cost_model.facts.physics import PHYSICS, physics_by_place, physics_of
+from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_by_place, physics_of
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.layouts import expert_cut, shares, stage_layers, trained
 
-Floats = NDArray[np.float64]
 GATED = 3
 """Matrices of a gated feed-forward part, whose blocks have norms that PyTorch computes in steps."""
 

@@ -12,11 +12,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kg.errors import MissingFactError
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from recommender.cost_model.facts.physics import rows_of
+from recommender.cost_model.facts.physics import Floats, rows_of
 from recommender.cost_model.operators.network import collective_us
 from recommender.cost_model.settings.plans import PRECISIONS
 from recommender.cost_model.workloads.block import forward
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.operators.network import Network
     from recommender.cost_model.settings.plans import Columns
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

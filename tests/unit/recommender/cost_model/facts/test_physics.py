@@ -37,6 +37,7 @@ def test_every_constant_is_used_and_every_use_has_one() -> None:
     used |= {name for text in SOURCES for name in re.findall(r'" if \w+(?:\.\w+)? else "(\w+)"\]', text)}
     groups = {name for text in SOURCES for name in re.findall(r'physics_\w+\(\s*"([^"]+)"', text)}
     groups |= {"state_bytes", "narrow_state_bytes", "own_share", *(f"nvidia.{stem}" for stem in NVIDIA)}
+    groups |= {f"prior.{group}" for row in rows_of("operators") for group in row["prior"].split()}
     assert used <= set(PHYSICS)
     assert [name for name in groups if not physics_of(name)] == []
     idle = [

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from recommender.cost_model.operators.kinds import reference_device
-from recommender.cost_model.operators.matmul import PRIOR, analytic
+from recommender.cost_model.operators.kinds import KINDS, reference_device
+from recommender.cost_model.operators.matmul import analytic
 
 DEVICE = reference_device()
+PRIOR = KINDS["matmul_bf16"].prior
 SHAPES = np.array([[1.0, 8192, 8192], [64, 4096, 4096], [512, 4096, 4096], [4096, 4096, 4096]])
 
 

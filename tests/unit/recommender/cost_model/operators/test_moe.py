@@ -7,10 +7,11 @@ import pytest
 
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS
-from recommender.cost_model.operators.kinds import reference_device
-from recommender.cost_model.operators.moe import PRIOR, TILE, analytic, busiest, few_rows_us, gathered_us
+from recommender.cost_model.operators.kinds import KINDS, reference_device
+from recommender.cost_model.operators.moe import TILE, analytic, busiest, few_rows_us, gathered_us
 
 DEVICE = reference_device()
+PRIOR = KINDS["moe_bf16"].prior
 ROW = {
     "tokens": 4096, "hidden": 2048, "inner": 768, "experts": 128, "chosen": 8, "ep": 8, "local": 16,
 }  # fmt: skip
