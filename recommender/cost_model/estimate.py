@@ -18,6 +18,7 @@ from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.layout_domain import UNEVEN, fullest
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.kinds import Operators, shipped
+from recommender.cost_model.operators.network import Target
 from recommender.cost_model.question import Question, check_phase
 from recommender.cost_model.settings.engine_defaults import engine_defaults, releases_of
 from recommender.cost_model.settings.plans import columns
@@ -66,7 +67,7 @@ def estimate(
         model = fullest(model, ParallelLayout(ep=int(spread.pop())))
     devices = np.full(len(settings), float(machine.count))
     calibrated = operators or shipped()
-    facts = (calibrated, machine.device, machine.network, model, held, devices)
+    facts = (Target(calibrated, machine.device, machine.network), model, held, devices)
     key = step_key(model, machine, phase, engine=engine)
     usual = class_spread(model, machine, phase, engine)
     anchor = calibrated.anchors.correction(key, usual)

@@ -4,19 +4,20 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
 from recommender.cost_model.facts.model import ModelSizes
-from recommender.cost_model.facts.physics import Floats
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.kinds import Operators, shipped
+from recommender.cost_model.operators.network import Target
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.engine_defaults import engine_defaults
 from recommender.cost_model.settings.plans import CHOICES, GROUPS, Columns, columns
+from recommender.cost_model.workloads.block import PassSizes
 from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.launching import between_us
@@ -24,6 +25,9 @@ from recommender.cost_model.workloads.products import OperatorCalls
 from recommender.cost_model.workloads.serving import complete_columns
 from recommender.cost_model.workloads.serving_flow import step_plan
 from recommender.cost_model.workloads.vision_tower import Pictures, tower_of, tower_us
+
+if TYPE_CHECKING:
+    from recommender.cost_model.facts.physics import Floats
 
 MOSTLY = 0.5
 """Share of its time from which work or traffic at the peak bounds an operator; else its start does."""
@@ -179,34 +183,22 @@ def estimate_pass(
     s = complete_columns(model, columns([settings], defaults), np.array([float(machine.count)]))
     many, rows, held = (np.array([float(value)]) for value in (sequences, queries, cached))
     decode = phase == "decode"
-    done = forward_pass(
-        operators or shipped(),
-        machine.device,
-        machine.network,
-        model,
-        s,
+    on = Target(operators or shipped(), machine.device, machine.network)
+    sizes = PassSizes(
         tokens=many * rows,
         sequences=many,
         length=held + rows / 2 if decode else rows,
         phase=phase,
-        logits=many * rows if decode else many,
         span=(held, held + rows),
     )
+    done = forward_pass(on, model, s, sizes, many * rows if decode else many)
     # later chunks attend to earlier ones
     history = 0.0 if decode else model.layers * done.block.growing_us * 2 * held / rows
     busy = done.device_us + done.wire_us + history
-    drafted = drafting_us(operators or shipped(), machine.device, model, s, done, many)
+    drafted = drafting_us(on, model, s, done, many)
     between, tower = between_us(machine.device, s), 0.0 * busy
     if pictures is not None:
-        tower = tower_us(
-            operators or shipped(),
-            machine.device,
-            machine.network,
-            tower_of(model.id),
-            pictures,
-            s,
-            sequences,
-        )
+        tower = tower_us(on, tower_of(model.id), pictures, s, sequences)
     time = float((np.maximum(busy, done.host_us) + drafted * decode + between + tower)[0]) / 1e6
     late = OperatorCalls(name="waiting for the host", count=1.0, us=np.maximum(done.host_us - busy, 0.0))
     before = OperatorCalls(name="attention to earlier chunks", count=model.layers, us=history + 0 * busy)

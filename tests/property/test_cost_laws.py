@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.operators.kinds import KINDS, CalibratedOperator, reference_device, shipped
+from recommender.cost_model.operators.network import Target
 from recommender.cost_model.settings.plans import SERVING, TRAINING, columns
 from recommender.cost_model.workloads.serving import serving_step
 from recommender.cost_model.workloads.steps import Steps
@@ -102,13 +103,13 @@ SIXTEEN = machine_of("ascend-910c", 16, "atlas-800t-a3")
 def train(*given_settings: dict[str, object]) -> Steps:
     held = columns(given_settings, TRAINING)
     devices = np.full(len(given_settings), 8.0)
-    return training_step(shipped(), EIGHT.device, EIGHT.network, LLAMA, held, devices)
+    return training_step(Target(shipped(), EIGHT.device, EIGHT.network), LLAMA, held, devices)
 
 
 def serve(*given_settings: dict[str, object]) -> Steps:
     held = columns(given_settings, SERVING)
     devices = np.full(len(given_settings), 16.0)
-    return serving_step(shipped(), SIXTEEN.device, SIXTEEN.network, QWEN, held, devices)
+    return serving_step(Target(shipped(), SIXTEEN.device, SIXTEEN.network), QWEN, held, devices)
 
 
 @settings(deadline=None, max_examples=40)

@@ -20,6 +20,7 @@ from recommender.cost_model.operators.collective import OPERATIONS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.cost_model.facts.device import Device
     from recommender.cost_model.operators.kinds import Operators
 CARDS = (2.0, 4.0, 8.0)
 
@@ -108,6 +109,21 @@ class Network:
         names = ("measured_network_bandwidth_bytes_per_s", "network_bandwidth_bytes_per_s")
         cards = "PCIe between cards" in str(self.facts.get("link_topology", ""))
         return self._number(*(["pcie_bandwidth_bytes_per_s"] if cards else []), *names)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Target that a step is priced for.
+
+    Attributes:
+        operators: Calibrated operators.
+        device: The device that runs it.
+        network: Its links.
+    """
+
+    operators: Operators
+    device: Device
+    network: Network
 
 
 def collective_us(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.operators.network import Target
 CACHE_BYTES = [ELEMENT_BYTES[name] for name in CHOICES["precision_cache"]]
 
 
@@ -50,9 +50,7 @@ class AttentionWork:
     span: tuple[Floats, Floats] | None = None
 
 
-def attention_us(
-    operators: Operators, device: Device, model: ModelSizes, work: AttentionWork
-) -> tuple[Floats, Floats]:
+def attention_us(on: Target, model: ModelSizes, work: AttentionWork) -> tuple[Floats, Floats]:
     """Fused attention of a block.
 
     A block with a sliding window sees no more than that. Linear attention keeps a state
@@ -69,41 +67,41 @@ def attention_us(
         seen = np.minimum(work.length, rows)
         blocks = work.length / seen if work.phase == "prefill" else np.ones_like(seen)
         near_work = replace(work, sequences=work.sequences * blocks, length=seen)
-        times = _dense_attention_us(operators, device, model, near_work)
+        times = _dense_attention_us(on, model, near_work)
         return times * np.where(blocks > 1, 2.0, 1.0)
 
     none = np.zeros_like(work.length)
     if model.is_linear:
-        return _linear_us(operators, device, model, work), none
+        return _linear_us(on, model, work), none
     if model.linear_layers or model.window_layers:
         return near(model.linear_state if model.linear_layers else model.window), none
     if not model.attended:
         whole = near(np.inf)
         return whole, whole
     alone = replace(work, sequences=work.sequences * work.queries)
-    chosen = _chosen_us(operators, device, model, work) if model.latent else near(model.attended, alone)
+    chosen = _chosen_us(on, model, work) if model.latent else near(model.attended, alone)
     if not model.index_layers:
         return chosen, none
-    growing = _index_us(device, model, work)
-    return growing + chosen + PHYSICS["index_launch_us"] * device.ascend, growing
+    growing = _index_us(on.device, model, work)
+    return growing + chosen + PHYSICS["index_launch_us"] * on.device.ascend, growing
 
 
-def _linear_us(operators: Operators, device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
+def _linear_us(on: Target, model: ModelSizes, work: AttentionWork) -> Floats:
     """Linear attention of one block."""
     if work.phase == "prefill":
-        return linear_attention.prefill_us(device, model, work.sequences, work.length, work.split)
-    launch, share = _streaming(operators, device)
+        return linear_attention.prefill_us(on.device, model, work.sequences, work.length, work.split)
+    launch, share = _streaming(on)
     rows = work.sequences * work.queries
-    return launch + linear_attention.decode_us(device, model, rows, work.sequences, work.split, share)
+    return launch + linear_attention.decode_us(on.device, model, rows, work.sequences, work.split, share)
 
 
-def _streaming(operators: Operators, device: Device) -> tuple[float, float]:
+def _streaming(on: Target) -> tuple[float, float]:
     """Launch of a kernel that streams a cache, and the share of the bandwidth that it reaches."""
-    constants = operators["attention_decode"].constants_on(device)
+    constants = on.operators["attention_decode"].constants_on(on.device)
     return constants["launch_us"], constants["memory_share"]
 
 
-def _chosen_us(operators: Operators, device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
+def _chosen_us(on: Target, model: ModelSizes, work: AttentionWork) -> Floats:
     """Attention to the rows of a compressed cache that queries choose.
 
     Devices that share the queries have all heads each.
@@ -113,21 +111,13 @@ def _chosen_us(operators: Operators, device: Device, model: ModelSizes, work: At
     rows = work.sequences * (work.length if prefill else work.queries) / work.index_split
     seen = seen_rows(model.attended, first, last) if prefill else np.minimum(work.length, model.attended)
     split = work.split / work.index_split
-    _, share = _streaming(operators, device)
-    return gather_us(device, model, rows, seen, split, work.cache_bytes, share)
+    _, share = _streaming(on)
+    return gather_us(on.device, model, rows, seen, split, work.cache_bytes, share)
 
 
-def _index_us(device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
-    """Time to score every position for a choice, launch apart."""
-    read = work.sequences * work.length
-    pairs = read * (work.length / 2 if work.phase == "prefill" else work.queries)
-    return index_us(device, model, pairs, read, work.index_split)
-
-
-def _dense_attention_us(
-    operators: Operators, device: Device, model: ModelSizes, work: AttentionWork
-) -> Floats:
+def _dense_attention_us(on: Target, model: ModelSizes, work: AttentionWork) -> Floats:
     """Attention of one block to all positions."""
+    device = on.device
     sequences, length, phase = work.sequences, work.length, work.phase
     sixteen_bit_peak = device.peak(device.sixteen_bit)
     heads = np.maximum(np.round(model.heads / work.split), 1)
@@ -148,7 +138,7 @@ def _dense_attention_us(
         ]
     )  # fmt: skip
     facts = {**device.facts, "peak_bf16_flops": sixteen_bit_peak}
-    times = operators[f"attention_{phase}"].times_us(Device(device.id, facts), rows)
+    times = on.operators[f"attention_{phase}"].times_us(Device(device.id, facts), rows)
     if phase == "decode":
         # a narrower cache is less to read: what it saves of the time to stream it
         share = np.asarray(work.cache_bytes) / 2
@@ -227,19 +217,14 @@ def seen_rows(chosen: float, first: Floats, last: Floats) -> Floats:
     return np.asarray((many - few) / np.maximum(last - first, 1.0))
 
 
-def index_us(device: Device, model: ModelSizes, pairs: Floats, read: Floats, split: Floats | float) -> Floats:
-    """Time to score positions for a choice, launch apart.
+def _index_us(device: Device, model: ModelSizes, work: AttentionWork) -> Floats:
+    """Time to score every position for a choice, launch apart.
 
     The index is on every device (DeepSeek-V3.2), which scores for all queries, or for its share of them
     (DSA-CP: vllm-ascend, docs/source/developer_guide/Design_Documents/context_parallel.md).
-
-    Args:
-        device: The device that runs it.
-        model: What.
-        pairs: Queries times the positions that each looks at.
-        read: Positions read.
-        split: Devices that share the queries.
     """
+    read = work.sequences * work.length
+    pairs = read * (work.length / 2 if work.phase == "prefill" else work.queries)
     share = PHYSICS["index_share"] if device.ascend else PHYSICS["latent_share"]
-    compute = 2 * pairs / split * model.index_width / (share * device.peak(device.sixteen_bit))
+    compute = 2 * pairs / work.index_split * model.index_width / (share * device.peak(device.sixteen_bit))
     return np.asarray(np.maximum(compute, read * PHYSICS["index_bytes"] / device.memory_bandwidth) * 1e6)

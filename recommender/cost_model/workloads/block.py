@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.operators.network import Target
 _QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 PLAIN_MATRICES = 2
 """Matrices of a feed-forward part without a gate."""
@@ -101,44 +102,36 @@ def stream_us(device: Device, bytes_: Floats, kernels: Floats | float = 1.0) -> 
     return np.asarray(kernels * PHYSICS["vector.launch_us"] + bytes_ / bandwidth)
 
 
-def forward(
-    operators: Operators,
-    device: Device,
-    model: ModelSizes,
-    *,
-    tokens: Floats,
-    sequences: Floats,
-    length: Floats,
-    settings: Mapping[str, Floats],
-    phase: str = "prefill",
-    attention_parts: Floats | float = 1.0,
-    span: tuple[Floats, Floats] | None = None,
-) -> BlockWork:
-    """The forward pass of a block; the mean over all, each kind as often as a model has it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassSizes:
+    """Sizes of a forward pass on one device.
 
-    Args:
-        operators: Calibrated operators.
-        device: The device that runs it.
-        model: What.
-        tokens: Rows of the products on this device.
+    Attributes:
+        tokens: Rows of the products.
         sequences: Sequences whose attention runs here.
         length: Their length, or what is cached (decode).
-        settings: Columns of ``recommender.cost_model.settings.plans``.
         phase: ``"prefill"`` or ``"decode"``.
         attention_parts: Devices that share the attention of one sequence (context parallel).
         span: First and last position of the queries of a prefill, where its pieces are of one prompt.
     """
+
+    tokens: Floats
+    sequences: Floats
+    length: Floats
+    phase: str = "prefill"
+    attention_parts: Floats | float = 1.0
+    span: tuple[Floats, Floats] | None = None
+
+
+def forward(on: Target, model: ModelSizes, settings: Mapping[str, Floats], sizes: PassSizes) -> BlockWork:
+    """The forward pass of a block; the mean over all, each kind as often as a model has it."""
     kinds = blocks_of(model)
     if len(kinds) > 1:
-        works = [
-            forward(
-                operators, device, block, tokens=tokens, sequences=sequences, length=length,
-                settings=settings, phase=phase, attention_parts=attention_parts, span=span,
-            )
-            for _, block in kinds
-        ]  # fmt: skip
+        works = [forward(on, block, settings, sizes) for _, block in kinds]
         return mean_block([count / model.layers for count, _ in kinds], works)
     model = next(block for _, block in kinds)
+    operators, device, phase = on.operators, on.device, sizes.phase
+    tokens, sequences, length = sizes.tokens, sizes.sequences, sizes.length
     split = settings["tensor_parallel"]
     eager, is_cast = _eager(settings, tokens)
     # LayerNorm and GELU are kernels of PyTorch
@@ -146,7 +139,7 @@ def forward(
     query = model.heads * model.head_size / split
     keys = np.maximum(2 * model.kv_heads * model.head_size / split, 2 * model.head_size)
     is_one = has_prolog(device, model, tokens, settings, phase)
-    calls = block_products(operators, device, model, tokens, settings, query=query, keys=keys, is_one=is_one)
+    calls = block_products(on, model, tokens, settings, query=query, keys=keys, is_one=is_one)
     cube = np.asarray(sum(one.us for one in calls), dtype=np.float64)
     flops = np.asarray(sum(one.flops for one in calls), dtype=np.float64)
 
@@ -158,17 +151,15 @@ def forward(
         cache_bytes=cache_bytes(settings),
         index_split=index_split(settings, phase),
         queries=tokens / np.maximum(sequences, 1.0) if phase == "decode" else 1.0,
-        span=span,
+        span=sizes.span,
     )
-    attend, growing = attention_us(operators, device, model, attention_work)
-    attend, growing = attend / attention_parts, growing / attention_parts
-    pairs = sequences * length * (length if phase == "prefill" else 1.0) / attention_parts
-    attention_flops = 4 * pairs * (model.heads / split) * model.head_size * (0.5 if model.causal else 1.0)
-    if phase == "decode":
-        attention_flops = 4 * pairs * (model.heads / split) * model.head_size
+    attend, growing = (part / sizes.attention_parts for part in attention_us(on, model, attention_work))
+    pairs = sequences * length * (length if phase == "prefill" else 1.0) / sizes.attention_parts
+    seen = 0.5 if model.causal and phase == "prefill" else 1.0
+    attention_flops = 4 * pairs * (model.heads / split) * model.head_size * seen
     attend = attend + _scores_us(device, model, settings, pairs, eager)
 
-    experts, expert_flops = _experts(operators, device, model, tokens, settings, phase)
+    experts, expert_flops = _experts(on, model, tokens, settings, phase)
     along = np.where(settings["sequence_parallel"] > 0, split, 1.0)
     norms = 8 * model.hidden / along * np.where(fused > 0, 1.0, PHYSICS["unfused_norm"])
     residual = 12 * model.hidden / along * np.where(fused > 0, 0.5, 1.0)
@@ -309,14 +300,10 @@ def _launch(operators: Operators, device: Device, stem: str) -> float:
 
 
 def _experts(
-    operators: Operators,
-    device: Device,
-    model: ModelSizes,
-    tokens: Floats,
-    settings: Mapping[str, Floats],
-    phase: str,
+    on: Target, model: ModelSizes, tokens: Floats, settings: Mapping[str, Floats], phase: str
 ) -> tuple[Floats, Floats]:
     """Time and work of the routed experts of one block on one device."""
+    operators, device = on.operators, on.device
     if not model.experts:
         return np.zeros_like(tokens), np.zeros_like(tokens)
     group = settings["expert_parallel"]

@@ -13,21 +13,19 @@ import numpy as np
 
 from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.operators.convolution import operator_list
-from recommender.cost_model.settings.plans import CHOICES, Columns, rule, with_groups
-from recommender.cost_model.workloads.block import forward
+from recommender.cost_model.settings.plans import Columns, rule, with_groups
+from recommender.cost_model.workloads.block import PassSizes, forward
 from recommender.cost_model.workloads.networks import (
     checked_capacity,
     convolutions_us,
     operations_us,
     served_memory_parts,
 )
-from recommender.cost_model.workloads.steps import PARTS, Steps, power_w
+from recommender.cost_model.workloads.steps import PARTS, Steps, peaks, power_w
 
 if TYPE_CHECKING:
-    from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.operators.kinds import Operators
-    from recommender.cost_model.operators.network import Network
+    from recommender.cost_model.operators.network import Target
 
 
 def feeds_forward(model: ModelSizes, phase: str) -> bool:
@@ -56,21 +54,14 @@ def complete_columns(settings: Columns, devices: Floats) -> Columns:
     return s
 
 
-def inference_step(
-    operators: Operators,
-    device: Device,
-    network: Network,
-    model: ModelSizes,
-    settings: Columns,
-    devices: Floats,
-) -> Steps:
+def inference_step(on: Target, model: ModelSizes, settings: Columns, devices: Floats) -> Steps:
     """Costs of one batch of ``batch`` samples on each device.
 
     Raises:
         InputError: A layout other than one replica per device, or a precision that the device lacks.
         MissingFactError: A fact that the answer needs is unknown.
     """
-    del network  # replicas do not talk
+    device = on.device
     s = complete_columns(settings, devices)
     batch = s["batch"]
     layers = operator_list(model.id)
@@ -79,9 +70,7 @@ def inference_step(
     flops = model.flops_per_sample * batch
     if model.layers:
         length = s["input_len"] if model.encodes else np.full_like(batch, model.tokens_per_image)
-        work = forward(
-            operators, device, model, tokens=batch * length, sequences=batch, length=length, settings=s
-        )
+        work = forward(on, model, s, PassSizes(tokens=batch * length, sequences=batch, length=length))
         matrix = model.layers * (work.cube_us + work.attention_us + work.experts_us - work.launch_us)
         scheduling = model.layers * work.launch_us
         vector, kernels, flops = (
@@ -90,7 +79,7 @@ def inference_step(
             model.layers * work.flops,
         )
     elif layers:
-        matrix, vector, count = convolutions_us(operators, device, layers, s, batch, backward=False)
+        matrix, vector, count = convolutions_us(on, layers, s, batch, backward=False)
         kernels = np.full_like(batch, count)
     else:
         matrix, vector = operations_us(device, model, s, batch)
@@ -106,8 +95,7 @@ def inference_step(
         "compute": matrix / 1e6, "memory": vector / 1e6, "scheduling": scheduling / 1e6, "host": host / 1e6,
     }  # fmt: skip
     time = np.asarray(sum(split.values()), dtype=np.float64)
-    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
-    use = flops / time / peak
+    use = flops / time / peaks(device, s["precision"])
     power = power_w(device, active=(split["compute"] + split["memory"]) / time, cube_use=use)
     throughput = devices * batch / time
     memory = served_memory_parts(model, s, device.reserved_bytes)

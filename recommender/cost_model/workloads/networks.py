@@ -15,6 +15,7 @@ from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.block import stream_us
 from recommender.cost_model.workloads.products import products_us
+from recommender.cost_model.workloads.steps import peaks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.convolution import Convolution
-    from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.operators.network import Target
 
 
 def written_elements(model: ModelSizes) -> float:
@@ -85,24 +86,15 @@ def multiplied(device: Device, settings: Columns) -> Floats:
 
 
 def operations_us(
-    device: Device,
-    model: ModelSizes,
-    settings: Columns,
-    batch: Floats,
+    device: Device, model: ModelSizes, settings: Columns, batch: Floats
 ) -> tuple[Floats, Floats]:
     """Matrix and vector time of a forward pass of a network known by its operations and what it writes.
 
     A product takes no less than to read an output of the layer before and to write its own; normalisation and
     activation pass over each output as they do between the convolutions of a list. Where it is not known
     how much a network writes, it is taken to write as much as others of as many operations.
-
-    Args:
-        device: The device that runs it.
-        model: What.
-        settings: Columns with precision.
-        batch: Samples, shape (n,).
     """
-    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in multiplied(device, settings)])
+    peak = peaks(device, multiplied(device, settings))
     cube = model.flops_per_sample * batch / (PHYSICS["operations_efficiency"] * peak) * 1e6
     elements = (
         model.activations
@@ -123,27 +115,13 @@ def _passes(device: Device, *, backward: bool) -> float:
 
 
 def convolutions_us(
-    operators: Operators,
-    device: Device,
-    layers: Sequence[Convolution],
-    settings: Columns,
-    batch: Floats,
-    *,
-    backward: bool,
+    on: Target, layers: Sequence[Convolution], settings: Columns, batch: Floats, *, backward: bool
 ) -> tuple[Floats, Floats, float]:
-    """Matrix time, vector time and number of kernels of one batch.
-
-    Args:
-        operators: Calibrated operators.
-        device: The device that runs it.
-        layers: What.
-        settings: Columns with precision and layout.
-        batch: Samples, shape (n,).
-        backward: Whether gradients are computed too.
-    """
+    """Matrix time, vector time and number of kernels of one batch, with its gradients or without."""
+    device = on.device
     again = 1.0 + (PHYSICS["backward_products"] if backward else 0.0)
     rows = np.array([[layer.product(float(size)) for size in batch] for layer in layers])
-    times = products_us(operators, device, rows[..., :3], multiplied(device, settings)) * rows[..., 3]
+    times = products_us(on.operators, device, rows[..., :3], multiplied(device, settings)) * rows[..., 3]
     cube = times.sum(0) * again
     written = _element_bytes(settings) * batch * sum(layer.activation for layer in layers)
     passes = _passes(device, backward=backward)

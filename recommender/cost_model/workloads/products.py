@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.cost_model.operators.kinds import Operators
+    from recommender.cost_model.operators.network import Target
 WEIGHT_BYTES = np.array([ELEMENT_BYTES[name] for name in PRECISIONS])
 
 
@@ -110,8 +111,7 @@ def products_us(operators: Operators, device: Device, x: Floats, precisions: Flo
 
 
 def block_products(
-    operators: Operators,
-    device: Device,
+    on: Target,
     model: ModelSizes,
     tokens: Floats,
     settings: Mapping[str, Floats],
@@ -133,7 +133,7 @@ def block_products(
             continue
         precision = settings.get(group, settings["precision"])
         x = np.stack(list(shapes.values()))
-        times, work = products_us(operators, device, x, precision), 2 * np.prod(x, axis=-1)
+        times, work = products_us(on.operators, on.device, x, precision), 2 * np.prod(x, axis=-1)
         size = WEIGHT_BYTES[precision.astype(np.int64)]
         moved = x[..., 1] * x[..., 2] * size + 2 * x[..., 0] * (x[..., 1] + x[..., 2])
         calls += [
@@ -143,7 +143,7 @@ def block_products(
     if np.any(is_one):
         named = {one.name: one for one in calls}
         down, up = named["down to ranks"], named["query"]
-        both_us = PHYSICS["prolog_us"] + (down.traffic + up.traffic) / device.memory_bandwidth * 1e6
+        both_us = PHYSICS["prolog_us"] + (down.traffic + up.traffic) / on.device.memory_bandwidth * 1e6
         named["down to ranks"] = replace(down, us=np.where(is_one, both_us, down.us))
         named["query"] = replace(up, us=np.where(is_one, 0.0, up.us))
         calls = [*named.values()]

@@ -14,20 +14,19 @@ import numpy as np
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS, Floats
-from recommender.cost_model.operators.network import Network, point_us
+from recommender.cost_model.operators.network import Network, Target, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
+from recommender.cost_model.workloads.block import BlockWork, PassSizes
 from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
 from recommender.cost_model.workloads.launching import between_us, shared_us
 from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, serving_flow, step_plan
 from recommender.cost_model.workloads.serving_memory import memory_parts, on_device, sequence_bytes, weights
-from recommender.cost_model.workloads.steps import PARTS, Steps, power_w
+from recommender.cost_model.workloads.steps import PARTS, Steps, peaks, power_w
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.cost_model.facts.model import ModelSizes
-    from recommender.cost_model.operators.kinds import Operators
-    from recommender.cost_model.workloads.block import BlockWork
     from recommender.cost_model.workloads.serving_flow import StepPlan
 
 
@@ -75,14 +74,7 @@ def complete_columns(model: ModelSizes, settings: Columns, devices: Floats) -> C
 
 
 def serving_step(
-    operators: Operators,
-    device: Device,
-    network: Network,
-    model: ModelSizes,
-    settings: Columns,
-    devices: Floats,
-    *,
-    factor: float = 1.0,
+    on: Target, model: ModelSizes, settings: Columns, devices: Floats, *, factor: float = 1.0
 ) -> Steps:
     """Costs of serving: ``time_s`` is a decode step; prefill, TTFT, TPOT and tails are in ``extra``.
 
@@ -92,6 +84,7 @@ def serving_step(
         InputError: An impossible layout, or a precision that the device lacks.
         MissingFactError: A fact that the answer needs is unknown.
     """
+    device, network = on.device, on.network
     s = complete_columns(model, settings, devices)
     tp, pp = s["tensor_parallel"], s["pipeline_parallel"]
     batch, length, produced, drafted = (
@@ -103,23 +96,13 @@ def serving_step(
     flight = batch / np.minimum(pp, batch)
     rows = flight * (1 + drafted)
     middle = length + produced / 2
-    decode = forward_pass(
-        operators,
-        device,
-        network,
-        model,
-        s,
-        tokens=rows,
-        sequences=flight,
-        length=middle,
-        phase="decode",
-        logits=rows,
-    )
+    decoded = PassSizes(tokens=rows, sequences=flight, length=middle, phase="decode")
+    decode = forward_pass(on, model, s, decoded, rows)
     kept = on_device(model, s)
     device_us, wire, host, work = decode.device_us * kept, decode.wire_us, decode.host_us, decode.block
     cached = flight * sequence_bytes(model, s, middle)
     fetched = _host_fetch_us(device, network, cached * s["kv_host_share"], s) + _hosted_us(model, s, cached)
-    proposing = drafting_us(operators, device, model, s, decode, flight)
+    proposing = drafting_us(on, model, s, decode, flight)
     idle_host = between_us(device, s) + np.maximum(host - device_us - wire, 0.0)
     stream = _stream_us(device, model, s, flight, cached) * kept
     launching = model.layers * work.launch_us * kept
@@ -136,19 +119,11 @@ def serving_step(
     # Prefill of one request, in chunks that each read the weights again.
     plan, in_step = step_plan(s, device), _in_step(model, s)
     fresh, chunk, count, together = plan.fresh, plan.chunk, plan.count, plan.together
-    prefill = forward_pass(
-        operators,
-        device,
-        network,
-        model,
-        _of_prefill(s, _rows_share(s, plan, in_step)),
-        tokens=chunk * together,
-        sequences=together,
-        length=chunk,
-        phase="prefill",
-        logits=together,
-        span=(length - fresh, length),
+    prefilled = PassSizes(
+        tokens=chunk * together, sequences=together, length=chunk, span=(length - fresh, length)
     )
+    of_prefill = _of_prefill(s, _rows_share(s, plan, in_step))
+    prefill = forward_pass(on, model, of_prefill, prefilled, together)
     # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
     history = model.layers * prefill.block.growing_us * pairs
@@ -242,8 +217,7 @@ def _power(
 ) -> tuple[Floats | None, Floats | None]:
     """Power of a device and energy of a decode step, where the facts are known."""
     active = np.clip((split_us["compute"] + split_us["memory"]) / 1e6 / step_s, 0, 1)
-    held, where = np.unique(s["precision"], return_inverse=True)
-    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in held])[where]
+    peak = peaks(device, s["precision"])
     power = power_w(device, active=active, cube_use=model.layers * work.flops / (step_s * peak))
     return power, None if power is None else power * step_s * devices
 

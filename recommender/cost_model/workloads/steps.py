@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of
+from recommender.cost_model.settings.plans import CHOICES
 
 PARTS = (
     "compute", "memory", "communication_exposed", "scheduling", "synchronisation", "bubble", "host",
@@ -112,6 +113,13 @@ def _scaled(name: str, values: Floats, factor: Floats | float) -> Floats:
 
 POWER_SPREAD = 0.25
 """Relative spread of a power estimate: a judgement, nothing measures it."""
+
+
+def peaks(device: Device, formats: Floats) -> Floats:
+    """Peak of the matrix unit in each of some number formats, operation/s."""
+    asked = formats.tolist()
+    known = {index: device.peak(CHOICES["precision"][int(index)]) for index in dict.fromkeys(asked)}
+    return np.array([known[index] for index in asked])
 
 
 def power_w(device: Device, *, active: Floats, cube_use: Floats) -> Floats | None:

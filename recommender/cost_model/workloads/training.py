@@ -12,10 +12,10 @@ from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_by_place
 from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.operators.kinds import Operators
-from recommender.cost_model.operators.network import Network, collective_us, point_us
+from recommender.cost_model.operators.network import Network, Target, collective_us, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.adapters import adapter_kernels, adapters_us
-from recommender.cost_model.workloads.block import BlockWork, forward, stream_us
+from recommender.cost_model.workloads.block import BlockWork, PassSizes, forward, stream_us
 from recommender.cost_model.workloads.layouts import (
     complete_columns,
     pass_tokens,
@@ -25,7 +25,7 @@ from recommender.cost_model.workloads.layouts import (
 )
 from recommender.cost_model.workloads.networks import convolutions_us, trained_memory_parts
 from recommender.cost_model.workloads.products import products_us
-from recommender.cost_model.workloads.steps import Steps, power_w
+from recommender.cost_model.workloads.steps import Steps, peaks, power_w
 from recommender.cost_model.workloads.training_memory import (
     expert_copies,
     layer_activation,
@@ -36,14 +36,7 @@ from recommender.cost_model.workloads.training_memory import (
 
 
 def training_step(
-    operators: Operators,
-    device: Device,
-    network: Network,
-    model: ModelSizes,
-    settings: Columns,
-    devices: Floats,
-    *,
-    factor: float = 1.0,
+    on: Target, model: ModelSizes, settings: Columns, devices: Floats, *, factor: float = 1.0
 ) -> Steps:
     """Costs of one optimiser step; ``factor`` is what measured steps make of its time.
 
@@ -53,30 +46,16 @@ def training_step(
     """
     s = complete_columns(model, settings, devices)
     if not model.layers:
-        return _by_layers(operators, device, network, model, s, devices, factor)
+        return _by_layers(on, model, s, devices, factor)
+    operators, device, network = on.operators, on.device, on.network
     tp, pp, dp, cp, ep = (
-        s[n]
-        for n in (
-            "tensor_parallel",
-            "pipeline_parallel",
-            "data_parallel",
-            "context_parallel",
-            "expert_parallel",
-        )
+        s[f"{name}_parallel"] for name in ("tensor", "pipeline", "data", "context", "expert")
     )
     chunks, micro, length = s["virtual_stages"], s["micro_batch"], s["seq_len"]
     read, frozen = (physics_by_place(name, s["objective_kind"]) for name in ("sequences", "frozen_passes"))
     tokens = pass_tokens(s)
-    work = forward(
-        operators,
-        device,
-        model,
-        tokens=tokens,
-        sequences=micro * read,
-        length=length,
-        settings=s,
-        attention_parts=cp,
-    )
+    sizes = PassSizes(tokens=tokens, sequences=micro * read, length=length, attention_parts=cp)
+    work = forward(on, model, s, sizes)
     cube, vector, kernels, redo = _passes(work, s, recomputed(model, s), frozen)
     back = _products_back(s)
     vector = vector + adapters_us(device, model, tokens, s, redo)
@@ -101,32 +80,28 @@ def training_step(
     stage_wire = layers * (tensor_us - cover + expert_us + ring - ring_hidden)
     hop = point_us(network, np.where(pp > 1, activation / tp, 0.0), tp * cp * dp >= network.per_node)
     stage_wire = stage_wire + np.where(pp > 1, 2 * chunks * hop, 0.0)
-    graph = s["graph"] > 0
-    launched = np.where(graph, 0.0, layers * kernels * PHYSICS["training_host_us"])
+    launched = np.where(s["graph"] > 0, 0.0, layers * kernels * PHYSICS["training_host_us"])
     stage_device = stage_cube + stage_vector + stage_wire
     host = np.maximum(launched - stage_device, 0.0)
     bubble = (pp - 1) / chunks * (stage_device + host)
 
-    wire, wire_hidden = _gradients(operators, network, model, s, stage_cube * 2 / 3, count, 2 + frozen)
+    wire, wire_hidden = _gradients(on, model, s, stage_cube * 2 / 3, count, 2 + frozen)
     update = _update(device, model, s)
-    swap, swap_hidden = _offload(device, network, model, s, tokens, stage_cube, layers, 2 + redo)
+    swap, swap_hidden = _offload(on, model, s, tokens, stage_cube, layers, 2 + redo)
 
     launching = layers * work.launch_us * (1 + back + redo)
+    busiest = np.maximum(s["expert_imbalance"], 1.0)
+    waiting = count * layers * work.experts_us * (1 + back + redo) * (1 - 1 / busiest)
+    behind = count * layers * (cover + ring_hidden) + wire_hidden
     split = {
-        "compute": count * (stage_cube - launching),
+        "compute": count * (stage_cube - launching) - waiting,
         "memory": count * stage_vector + update + count * swap,
-        "communication_exposed": count * stage_wire + wire,
+        "communication_exposed": count * stage_wire + wire + PHYSICS["overlap_tax"] * behind,
         "scheduling": count * launching,
-        "synchronisation": np.zeros_like(tp),
+        "synchronisation": waiting,
         "bubble": bubble,
         "host": count * host,
     }
-    busiest = np.maximum(s["expert_imbalance"], 1.0)
-    waiting = count * layers * work.experts_us * (1 + back + redo) * (1 - 1 / busiest)
-    split["synchronisation"] = waiting
-    split["compute"] = split["compute"] - waiting
-    behind = count * layers * (cover + ring_hidden) + wire_hidden
-    split["communication_exposed"] = split["communication_exposed"] + PHYSICS["overlap_tax"] * behind
     hidden = behind + count * swap_hidden
     flops = count * (1 + back + frozen) * (layers * work.flops + head_flops / np.maximum(pp, 1))
     memory = memory_parts(model, s, tokens, reserved=device.reserved_bytes)
@@ -193,18 +168,12 @@ def _head(operators: Operators, device: Device, model: ModelSizes, tokens: Float
 
 
 def _gradients(
-    operators: Operators,
-    network: Network,
-    model: ModelSizes,
-    s: Columns,
-    backward_us: Floats,
-    count: Floats,
-    passes: Floats,
+    on: Target, model: ModelSizes, s: Columns, backward_us: Floats, count: Floats, passes: Floats
 ) -> tuple[Floats, Floats]:
     """Exposed and hidden time to add up gradients, and to gather weights for so many passes."""
     tp, dp, cp = s["tensor_parallel"], s["data_parallel"], s["context_parallel"]
     dense, routed = trained(model, s)
-    group = dp * cp
+    group, operators, network = dp * cp, on.operators, on.network
     total = collective_us(network, operators, "all_reduce", dense * 2, group, tp)
     if model.experts:
         total = total + collective_us(network, operators, "all_reduce", routed * 2, expert_copies(s), tp)
@@ -222,8 +191,7 @@ def _update(device: Device, model: ModelSizes, s: Columns) -> Floats:
 
 
 def _offload(
-    device: Device,
-    network: Network,
+    on: Target,
     model: ModelSizes,
     s: Columns,
     tokens: Floats,
@@ -239,8 +207,8 @@ def _offload(
     zero = np.zeros_like(tokens)
     if not np.any(kinds > 0):
         return zero, zero
-    facts = {**network.facts, **device.facts}
-    up = Device(device.id, facts).number(
+    facts = {**on.network.facts, **on.device.facts}
+    up = Device(on.device.id, facts).number(
         "device_to_host_bandwidth_bytes_per_s",
         "measured_host_link_bandwidth_bytes_per_s",
         "pcie_bandwidth_bytes_per_s",
@@ -277,8 +245,7 @@ def _finish(
     split = {name: part / 1e6 * factor for name, part in split_us.items()}
     split["data_loading"] = loading
     active = (split["compute"] + split["memory"]) / time
-    peak = np.array([device.peak(CHOICES["precision"][int(index)]) for index in s["precision"]])
-    use = flops / time / peak
+    use = flops / time / peaks(device, s["precision"])
     power = power_w(device, active=active, cube_use=use)
     energy = None if power is None else power * time * devices
     return Steps(
@@ -297,15 +264,7 @@ def _finish(
     )
 
 
-def _by_layers(
-    operators: Operators,
-    device: Device,
-    network: Network,
-    model: ModelSizes,
-    s: Columns,
-    devices: Floats,
-    factor: float,
-) -> Steps:
+def _by_layers(on: Target, model: ModelSizes, s: Columns, devices: Floats, factor: float) -> Steps:
     """A step of a network that is known layer by layer, split by data.
 
     Raises:
@@ -319,15 +278,14 @@ def _by_layers(
         raise MissingFactError(
             f"{model.id}: the layers of the network are not known, and operations alone do not tell a step"
         )
-    cube, vector, kernels = convolutions_us(operators, device, layers, s, s["micro_batch"], backward=True)
+    device = on.device
+    cube, vector, kernels = convolutions_us(on, layers, s, s["micro_batch"], backward=True)
     compute, vector = count * cube, count * vector
     launched = np.where(s["graph"] > 0, 0.0, count * kernels * PHYSICS["training_host_us"])
     host = np.maximum(launched - compute - vector, 0.0)
     flops = 3 * model.flops_per_sample * samples
     s = {**s, "tensor_parallel": np.ones_like(samples), "expert_parallel": np.ones_like(samples)}
-    wire, hidden = _gradients(
-        operators, network, model, s, compute / count * 2 / 3, count, np.full_like(count, 2.0)
-    )
+    wire, hidden = _gradients(on, model, s, compute / count * 2 / 3, count, np.full_like(count, 2.0))
     split = {
         "compute": compute, "memory": vector + _update(device, model, s),
         "communication_exposed": wire + PHYSICS["overlap_tax"] * hidden, "scheduling": np.zeros_like(wire),

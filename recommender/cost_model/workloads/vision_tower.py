@@ -18,12 +18,10 @@ from recommender.cost_model.facts.model import ModelSizes, model_of
 from recommender.cost_model.facts.physics import Floats, rows_of
 from recommender.cost_model.operators.network import collective_us
 from recommender.cost_model.settings.plans import PRECISIONS
-from recommender.cost_model.workloads.block import forward
+from recommender.cost_model.workloads.block import PassSizes, forward
 
 if TYPE_CHECKING:
-    from recommender.cost_model.facts.device import Device
-    from recommender.cost_model.operators.kinds import Operators
-    from recommender.cost_model.operators.network import Network
+    from recommender.cost_model.operators.network import Target
     from recommender.cost_model.settings.plans import Columns
 
 
@@ -86,37 +84,17 @@ def tower_of(model: str) -> VisionTower:
     )
 
 
-def tower_us(
-    operators: Operators,
-    device: Device,
-    network: Network,
-    tower: VisionTower,
-    pictures: Pictures,
-    s: Columns,
-    sequences: float,
-) -> Floats:
-    """Time of the tower for the pictures of so many prompts of an engine.
-
-    Args:
-        operators: Calibrated operators.
-        device: The device that runs it.
-        network: Links.
-        tower: What.
-        pictures: Of each prompt.
-        s: Checked columns of the language model, whose tensor ranks share the tower too.
-        sequences: Prompts.
-    """
-    plain = {name: np.full_like(s[name], PRECISIONS.index(device.sixteen_bit))
+def tower_us(on: Target, tower: VisionTower, pictures: Pictures, s: Columns, sequences: float) -> Floats:
+    """Time of the tower for the pictures of so many prompts of an engine, whose tensor ranks share it."""
+    plain = {name: np.full_like(s[name], PRECISIONS.index(on.device.sixteen_bit))
              for name in s if name in {"precision", "precision_attention", "precision_mlp"}}  # fmt: skip
     split = np.minimum(s["tensor_parallel"], tower.blocks.heads)
     number, length = (
         np.full_like(split, value) for value in (sequences * pictures.number, pictures.patches(tower))
     )
-    work = forward(
-        operators, device, tower.blocks, tokens=number * length, sequences=number, length=length,
-        settings={**s, **plain, "tensor_parallel": split},
-    )  # fmt: skip
+    sizes = PassSizes(tokens=number * length, sequences=number, length=length)
+    work = forward(on, tower.blocks, {**s, **plain, "tensor_parallel": split}, sizes)
     size = number * length * tower.blocks.hidden * 2
     one = np.ones_like(split)
-    shared = 2 * collective_us(network, operators, "all_reduce", size, split, one, one < 0)
+    shared = 2 * collective_us(on.network, on.operators, "all_reduce", size, split, one, one < 0)
     return np.asarray(tower.blocks.layers * (work.device_us + shared))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.facts.model import ModelSizes, blocks_of
 from recommender.cost_model.operators.kinds import shipped
+from recommender.cost_model.operators.network import Target
 from recommender.cost_model.workloads.attention_kinds import AttentionWork, attention_us, gather_us, seen_rows
 from recommender.cost_model.workloads.serving_memory import cached_rows
 from tests.unit.recommender.cost_model.machines import machine_of, model
@@ -16,10 +17,15 @@ from tests.unit.recommender.cost_model.machines import machine_of, model
 LENGTHS = np.array([4096.0, 32768.0])
 
 
+def target(device: str, count: int, server: str) -> Target:
+    where = machine_of(device, count, server)
+    return Target(shipped(), where.device, where.network)
+
+
 def times(sizes: ModelSizes, phase: str) -> NDArray[np.float64]:
-    device = machine_of("ascend-910b1", 8, "atlas-800t-a2").device
+    on = target("ascend-910b1", 8, "atlas-800t-a2")
     work = AttentionWork(sequences=np.full(2, 4.0), length=LENGTHS, split=np.full(2, 4.0), phase=phase)
-    each = [count * attention_us(shipped(), device, one, work)[0] for count, one in blocks_of(sizes)]
+    each = [count * attention_us(on, one, work)[0] for count, one in blocks_of(sizes)]
     return np.asarray(sum(each) / sizes.layers)
 
 
@@ -42,19 +48,19 @@ def test_a_window_and_a_state_do_not_grow_with_the_length_as_full_attention_does
 
 def test_every_query_of_sparse_attention_reads_what_it_chose_and_rows_of_full_attention_share() -> None:
     sparse, full = model("deepseek-v3-2"), model("deepseek-v3")
-    device = machine_of("ascend-910c", 16, "atlas-800t-a3").device
+    on = target("ascend-910c", 16, "atlas-800t-a3")
     work = AttentionWork(
         sequences=np.full(1, 32.0), length=np.full(1, 65536.0), split=np.full(1, 16.0), phase="decode"
     )
 
     def chosen_us(work: AttentionWork) -> float:
-        whole, looked = attention_us(shipped(), device, sparse, work)
+        whole, looked = attention_us(on, sparse, work)
         return float(whole[0] - looked[0])
 
     drafted = replace(work, queries=np.full(1, 4.0))
     assert chosen_us(drafted) == pytest.approx(chosen_us(replace(work, sequences=np.full(1, 128.0))))
     assert chosen_us(drafted) > 2 * chosen_us(work)
-    one, four = (attention_us(shipped(), device, full, each)[0][0] for each in (work, drafted))
+    one, four = (attention_us(on, full, each)[0][0] for each in (work, drafted))
     assert one == four
 
 
@@ -72,10 +78,10 @@ def test_latent_attention_needs_no_format_that_the_device_lacks() -> None:
 def test_a_choice_saves_long_prefills_where_devices_share_its_queries() -> None:
     full = model("deepseek-v3")
     sparse = replace(full, attended=2048.0, index_width=64 * 128.0)
-    device = machine_of("ascend-910b1", 8, "atlas-800t-a2").device
+    on = target("ascend-910b1", 8, "atlas-800t-a2")
     work = AttentionWork(sequences=np.full(2, 4.0), length=LENGTHS, split=np.full(2, 4.0), phase="prefill")
     dense, alone, shared = (
-        attention_us(shipped(), device, sizes, each)[0]
+        attention_us(on, sizes, each)[0]
         for sizes, each in (
             (full, work),
             (sparse, work),
@@ -102,7 +108,7 @@ def test_a_row_is_gathered_by_one_core_whatever_heads_it_has(
 
 
 def test_the_attention_of_a_long_prefill_takes_what_a_profile_says() -> None:
-    device, length, chunk = machine_of("ascend-910b1", 8, "atlas-800t-a2").device, 20480, 4096
+    on, length, chunk = target("ascend-910b1", 8, "atlas-800t-a2"), 20480, 4096
     whole = 0.0
     for first in range(0, length, chunk):
         span = (np.full(1, float(first)), np.full(1, float(first + chunk)))
@@ -110,7 +116,7 @@ def test_the_attention_of_a_long_prefill_takes_what_a_profile_says() -> None:
             sequences=np.ones(1), length=np.full(1, float(chunk)), split=np.full(1, 16.0), phase="prefill",
             index_split=np.full(1, 16.0), span=span,
         )  # fmt: skip
-        times, growing = attention_us(shipped(), device, model("glm-5"), work)
+        times, growing = attention_us(on, model("glm-5"), work)
         whole += times[0] + growing[0] * 2 * first / chunk  # what came before, over half of the chunk itself
     assert 78 * whole / 1e3 == pytest.approx(392.3, rel=0.1)
 
