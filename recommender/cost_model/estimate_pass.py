@@ -241,7 +241,8 @@ def passes_of(
         option = "--pass" if shape else "--operators"
         raise InputError(f"{option}: the passes of a served language model alone are priced")
     defaults = engine_defaults("serving", question.engine, question.version)
-    s = columns([settings], {**defaults, "precision": question.machine.device.sixteen_bit})
+    told = columns([settings], {**defaults, "precision": question.machine.device.sixteen_bit})
+    s = complete_columns(question.model, told, np.array([float(question.machine.count)]))
     plan = step_plan(s, question.machine.device)
     drafted, middle = s["speculative_tokens"], s["input_len"] + s["output_len"] / 2
     flight = s["batch"] / np.minimum(s["pipeline_parallel"], s["batch"])

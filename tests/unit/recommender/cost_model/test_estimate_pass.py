@@ -158,6 +158,12 @@ def test_only_a_served_language_model_has_passes(name: str, phase: str, listed: 
             passes_of(question, settings)
 
 
+def test_stages_that_an_engine_makes_by_itself_share_the_sequences_of_a_step() -> None:
+    question = Question(model=model("qwen3-8b"), machine=machine_of(*A3), phase="serving", engine="llama.cpp")
+    decode, _ = passes_of(question, {"input_len": 1000, "output_len": 200, "batch": 32, "tensor_parallel": 1})
+    assert decode.sequences == 2  # of sixteen stages
+
+
 def test_a_pass_is_asked_for_by_its_shape() -> None:
     question = Question(model=model("qwen3-5-27b"), machine=machine_of(*A3), phase="serving", engine="vllm")
     settings = {"input_len": 1000, "output_len": 200, "batch": 8, "tensor_parallel": 8, "data_parallel": 2}
