@@ -222,9 +222,9 @@ def powers(number: int) -> list[int]:
     return [2**k for k in range(number.bit_length()) if number % 2**k == 0]
 
 
-def divisors(number: int, most: int = 1_000_000) -> list[int]:
-    """Divisors of a number, small ones first; of those above ``most`` the partners of small ones."""
-    small = [value for value in range(1, min(math.isqrt(number), most) + 1) if number % value == 0]
+def divisors(number: int) -> list[int]:
+    """Divisors of a number, small ones first; of those above a million the partners of small ones."""
+    small = [value for value in range(1, min(math.isqrt(number), 1_000_000) + 1) if number % value == 0]
     return sorted({*small, *(number // value for value in small)})
 
 

@@ -180,13 +180,13 @@ def _reweighted(covariance: Floats, y: Floats, noise: Floats) -> Floats:
     return np.asarray(variance, dtype=np.float64)
 
 
-def fit_forest(x: Floats, y: Floats, *, seed: int = 0) -> Forest:
+def fit_forest(x: Floats, y: Floats) -> Forest:
     """Extremely randomised trees (Geurts, Ernst and Wehenkel 2006), laid out as arrays."""
     _need("sklearn")
     from sklearn.ensemble import ExtraTreesRegressor
 
     model = ExtraTreesRegressor(
-        TREES, max_features=0.8, min_samples_leaf=1, min_samples_split=4, random_state=seed
+        TREES, max_features=0.8, min_samples_leaf=1, min_samples_split=4, random_state=0
     ).fit(x.astype(np.float32), y)
     roots, columns = [], []
     offset = depth = 0

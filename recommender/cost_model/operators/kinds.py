@@ -26,7 +26,7 @@ from kg.errors import InputError
 from recommender.cost_model.anchors import STEPS_FILE, UNANCHORED, Anchors, shipped_anchors
 from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of, rows_of
-from recommender.cost_model.operators import attention, collective, matmul, moe
+from recommender.cost_model.operators import analytic, collective, moe
 from recommender.cost_model.operators.residual import Residual, residual_of
 
 Analytic = Callable[[Device, Floats, Mapping[str, float]], tuple[Floats, Floats]]
@@ -61,9 +61,9 @@ class OperatorKind:
 
 _FORMULAS: Mapping[str, Callable[..., tuple[Floats, Floats]]] = MappingProxyType(
     {
-        "matmul": matmul.analytic,
-        "attention_prefill": attention.prefill,
-        "attention_decode": attention.decode,
+        "matmul": analytic.products,
+        "attention_prefill": analytic.prefill,
+        "attention_decode": analytic.decode,
         "moe": moe.analytic,
         "collective": lambda _, x, c: collective.analytic(x, c),
     }

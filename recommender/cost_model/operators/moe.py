@@ -17,12 +17,7 @@ GPU_TILE = 16  # the fewest of a kernel of GPUs, which is chosen by the mean row
 
 
 def analytic(
-    device: Device,
-    x: Floats,
-    constants: Mapping[str, float],
-    *,
-    number: str,
-    imbalance: float | Floats = 1.0,
+    device: Device, x: Floats, constants: Mapping[str, float], *, number: str
 ) -> tuple[Floats, Floats]:
     """Times, shape (r,), and features, shape (r, 4).
 
@@ -31,7 +26,6 @@ def analytic(
         x: Rows of the kind; num_tokens are all tokens of the expert-parallel group.
         constants: Of the kind.
         number: Precision of weights and activations.
-        imbalance: Rows on the busiest device over the mean; 1 is random routing on one device.
 
     Raises:
         InputError: A size below one, or more choices than experts.
@@ -44,8 +38,8 @@ def analytic(
     short = precision(number)
     size = ELEMENT_BYTES[short]
     nominal = device.memory_bandwidth / 1e6
-    rate = tokens * chosen / experts * imbalance
-    active = local * (1 - (1 - chosen / experts) ** (tokens * imbalance))
+    rate = tokens * chosen / experts
+    active = local * (1 - (1 - chosen / experts) ** tokens)
     tall = np.full_like(rate, TILE)
     if not device.ascend:
         tall = np.clip(2 ** np.ceil(np.log2(np.maximum(rate, 1.0))), GPU_TILE, TILE)

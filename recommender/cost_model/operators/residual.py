@@ -7,8 +7,9 @@ alone. They are fitted in ``recommender.cost_model.fit.learning``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +86,7 @@ class Forest:
     """Regression trees level by level: the roots first, the two children of a node side by side.
 
     Attributes:
-        trees: How many; their roots are the first nodes.
+        count: Trees; their roots are the first nodes.
         feature: Feature a node compares, shape (nodes,).
         threshold: It goes left at or below this, shape (nodes,); infinite at a leaf.
         child: Left child, the right one follows it; a leaf points at itself, shape (nodes,).
@@ -93,7 +94,7 @@ class Forest:
         depth: Steps that reach a leaf from any root.
     """
 
-    trees: int
+    count: int
     feature: NDArray[np.int32]
     threshold: Narrow
     child: NDArray[np.int32]
@@ -105,15 +106,15 @@ class Forest:
         out = np.empty(len(queries))
         for start in range(0, len(queries), TREE_CHUNK):
             part = queries[start : start + TREE_CHUNK].astype(np.float32)
-            leaves = self._leaves(part).reshape(len(part), self.trees)
+            leaves = self._leaves(part).reshape(len(part), self.count)
             out[start : start + TREE_CHUNK] = _nearest(self.value.take(leaves))
         return out
 
     def _leaves(self, part: Narrow) -> NDArray[np.int32]:
         """Leaf of every query in every tree; those that have reached theirs drop out now and then."""
         flat = part.ravel()
-        rows = np.repeat(np.arange(len(part), dtype=np.int32) * part.shape[1], self.trees)
-        node = np.tile(np.arange(self.trees, dtype=np.int32), len(part))
+        rows = np.repeat(np.arange(len(part), dtype=np.int32) * part.shape[1], self.count)
+        node = np.tile(np.arange(self.count, dtype=np.int32), len(part))
         live, at = np.arange(len(node)), node
         for step in range(self.depth):
             after = self.child.take(at) + (flat.take(rows + self.feature.take(at)) > self.threshold.take(at))
@@ -148,7 +149,7 @@ def forest_of(
     order = np.argsort(place)
     leaf = left == np.arange(len(left))
     return Forest(
-        trees=len(roots),
+        count=len(roots),
         feature=np.where(leaf, 0, feature)[order].astype(np.int32),
         threshold=np.where(leaf, np.inf, threshold)[order].astype(np.float32),
         child=np.where(leaf, place, place[left])[order].astype(np.int32),
@@ -193,43 +194,29 @@ class Residual:
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """The parts as named arrays, the inverse of ``residual_of``."""
-        found: dict[str, NDArray[np.generic]] = {"weight": np.array(self.weight)}
-        if self.process is not None:
-            process = self.process
-            found |= {
-                "gp_points": process.points, "gp_weights": process.weights,
-                "gp_amplitudes": process.amplitudes, "gp_scales": process.scales,
-                "gp_mean": np.array(process.mean), "gp_rough": np.array(process.rough),
-            }  # fmt: skip
-        if self.forest is not None:
-            forest = self.forest
-            found |= {
-                "tree_count": np.array(forest.trees), "tree_feature": forest.feature.astype(np.int16),
-                "tree_threshold": forest.threshold, "tree_child": forest.child,
-                "tree_value": forest.value, "tree_depth": np.array(forest.depth),
-            }  # fmt: skip
-        return found
+        return {"weight": np.array(self.weight)} | {
+            f"{kind}_{field.name}": np.asarray(getattr(part, field.name))
+            for kind, part in (("gp", self.process), ("tree", self.forest))
+            if part is not None
+            for field in fields(part)
+        }
 
 
 def residual_of(arrays: Mapping[str, NDArray[np.generic]]) -> Residual:
     """A residual from the arrays that ``Residual.arrays`` gives."""
-    process = forest = None
-    if "gp_points" in arrays:
-        process = Process(
-            points=np.asarray(arrays["gp_points"], dtype=np.float64),
-            weights=np.asarray(arrays["gp_weights"], dtype=np.float64),
-            amplitudes=np.asarray(arrays["gp_amplitudes"], dtype=np.float64),
-            scales=np.asarray(arrays["gp_scales"], dtype=np.float64),
-            mean=float(np.asarray(arrays["gp_mean"], dtype=np.float64)),
-            rough=bool(arrays["gp_rough"]),
-        )
-    if "tree_child" in arrays:
-        forest = Forest(
-            trees=int(np.asarray(arrays["tree_count"], dtype=np.int64)),
-            feature=np.asarray(arrays["tree_feature"], dtype=np.int32),
-            threshold=np.asarray(arrays["tree_threshold"], dtype=np.float32),
-            child=np.asarray(arrays["tree_child"], dtype=np.int32),
-            value=np.asarray(arrays["tree_value"], dtype=np.float32),
-            depth=int(np.asarray(arrays["tree_depth"], dtype=np.int64)),
-        )
+    process = Process(**_part(arrays, "gp_", np.float64)) if "gp_points" in arrays else None
+    forest = Forest(**_part(arrays, "tree_", np.float32)) if "tree_child" in arrays else None
     return Residual(process, forest, float(np.asarray(arrays["weight"], dtype=np.float64)))
+
+
+def _part(
+    arrays: Mapping[str, NDArray[np.generic]], kind: str, real: type[np.floating[Any]]
+) -> dict[str, Any]:
+    """The fields of a part; whole numbers in 32 bits, others as ``real``."""
+    return {
+        name.removeprefix(kind): array.astype(np.int32 if array.dtype.kind == "i" else real)
+        if array.ndim
+        else array.item()
+        for name, array in arrays.items()
+        if name.startswith(kind)
+    }

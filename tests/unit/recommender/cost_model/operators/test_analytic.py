@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from recommender.cost_model.operators.analytic import products
 from recommender.cost_model.operators.kinds import KINDS, reference_device
-from recommender.cost_model.operators.matmul import analytic
 
 DEVICE = reference_device()
 PRIOR = KINDS["matmul_bf16"].prior
@@ -14,7 +14,7 @@ SHAPES = np.array([[1.0, 8192, 8192], [64, 4096, 4096], [512, 4096, 4096], [4096
 def us(**changed: float) -> np.ndarray:
     """Times without the launch."""
     constants = {**PRIOR, **changed}
-    times, _ = analytic(DEVICE, SHAPES, constants, number="bfloat16")
+    times, _ = products(DEVICE, SHAPES, constants, number="bfloat16")
     return np.asarray(times - constants["launch_us"])
 
 

@@ -17,9 +17,9 @@ ROW = {
 }  # fmt: skip
 
 
-def layer(*, imbalance: float = 1.0, number: str = "bf16", device: Device = DEVICE, **change: float) -> float:
+def layer(*, number: str = "bf16", device: Device = DEVICE, **change: float) -> float:
     x = np.array([[float(value) for value in {**ROW, **change}.values()]])
-    return float(analytic(device, x, PRIOR, number=number, imbalance=imbalance)[0][0])
+    return float(analytic(device, x, PRIOR, number=number)[0][0])
 
 
 def poisson_tiles(rate: float) -> float:
@@ -50,12 +50,6 @@ def test_few_tokens_read_the_weights_of_the_experts_that_they_chose() -> None:
     assert layer(tokens=4) == pytest.approx(expected, rel=0.02)
     assert layer(tokens=4, number="int8") < layer(tokens=4)
     assert gathered_us(DEVICE, np.array([32.0]), 2048, PRIOR)[0] == pytest.approx(gathered)
-
-
-def test_an_uneven_router_costs_as_more_tokens_do() -> None:
-    assert layer() < layer(imbalance=1.5) < layer(imbalance=2.0)
-    twice = layer(tokens=8192) - gathered_us(DEVICE, np.array([4096 * 8.0]), 2048, PRIOR)[0]
-    assert layer(imbalance=2.0) == pytest.approx(twice, rel=1e-6)
 
 
 def test_the_busiest_device_is_as_far_above_the_mean_as_the_largest_of_so_many() -> None:
