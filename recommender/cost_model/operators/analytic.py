@@ -2,9 +2,9 @@
 
 Products run on tiled cores: tiles per core and waves, operand traffic, cache or memory. A is (m, k), the
 weight W is (n, k), the result (m, n). A core computes a tile of ``bm x bn`` over all of k; whether the
-library splits k where too few tiles leave cores idle is left to the residual, because it does so for some sizes
-and not for others. Attention is a prefill (all pairs of a causal mask) or a decode step (one query against the KV
-cache): rows are batch, sequence length, heads, KV heads, head size. Times are microseconds.
+library splits k where too few tiles leave cores idle is left to the residual, because it does so for some
+sizes and not for others. Attention is a prefill (all pairs of a causal mask) or a decode step (one query
+against the KV cache): rows are batch, sequence length, heads, KV heads, head size. Times are microseconds.
 """
 
 from collections.abc import Mapping
