@@ -233,6 +233,13 @@ def pasted_after() -> dict[str, tuple[str, str]]:
     return {name: (row["command"], row.get("words", "")) for name, row in rows if "command" in row}
 
 
+def is_installed(program: str) -> bool:
+    """True if a program is started by a command of its own, not as a script that its user may change."""
+    command, _ = pasted_after().get(program, ("", ""))
+    first = next((word for word in command.split() if "=" not in word), "python")
+    return not first.startswith(("python", "torchrun"))
+
+
 @cache
 def kinds() -> dict[str, str]:
     """The kind of each fact."""

@@ -9,7 +9,7 @@ from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.terms.conditions import HOLDS, Condition, FactValue, Judgement, Truth
 from kg.terms.facts import OBSERVATIONS
-from kg.terms.meanings import degree_of
+from kg.terms.meanings import degree_of, is_installed
 from kg.terms.parts import part_of
 from kg.terms.resolved_defaults import is_default
 from kg.terms.setting_registry import ReleaseSettings
@@ -165,7 +165,7 @@ def _framework(strategy: Strategy, facts: Facts, frameworks: Iterable[Framework]
         return Judgement(
             truth=Truth.FAILS, because=f"framework: {running[0].label} does not read settings of {reader}"
         )
-    if strategy.needs_code and all(item.is_server for item in running):
+    if strategy.needs_code and all(item.is_server or is_installed(item.id) for item in running):
         return Judgement(truth=Truth.FAILS, because=f"framework: {running[0].label} runs code of its own")
     return HOLDS
 

@@ -1,5 +1,7 @@
 """The gate: a strategy applies, may apply, or does not, and the fact that decides is named."""
 
+from dataclasses import replace
+
 from kg.nouns.entities import Source
 from kg.nouns.framework import Framework
 from kg.nouns.knowledge import Assignment, Strategy
@@ -94,6 +96,13 @@ def test_a_server_runs_its_own_code() -> None:
     assert judge(strategy(work="layout"), FACTS, [VLLM]).truth is Truth.HOLDS
     training = {"phase": "training", "software[mindspeed-llm]": "2.3"}
     assert judge(strategy(work="code"), training, [VLLM, TRAINER]).truth is Truth.HOLDS
+
+
+def test_a_trainer_with_a_command_of_its_own_runs_its_own_code() -> None:
+    installed = replace(TRAINER, id="llama-factory", labels={"en": "LLaMA-Factory"})
+    asked = {"phase": "training", "software[llama-factory]": "0.9.5"}
+    judged = judge(strategy(work="code"), asked, [installed])
+    assert (judged.truth, judged.because) == (Truth.FAILS, "framework: LLaMA-Factory runs code of its own")
 
 
 def test_what_nobody_observed_is_no_if() -> None:
