@@ -21,7 +21,7 @@ from ingest.questions.bounds import (
 from ingest.questions.implied_phase import implied_phase
 from ingest.questions.launches.launch_facts import facts_of
 from ingest.questions.releases import plain_release, release_of_image
-from ingest.questions.training_methods import read_methods
+from ingest.questions.training_methods import read_methods, with_method
 from kg.errors import InputError, UnknownEntityError
 from kg.nouns.entities import Hardware, Problem, Workload, WorkloadKind
 from kg.nouns.release import release_order
@@ -82,7 +82,7 @@ def problem_from(
         InputError: Anything else that is wrong; all of it at once.
     """
     check_room(raw)
-    reader = _Reader(with_own_count(raw), names, operators)
+    reader = _Reader(with_own_count(with_method(raw)), names, operators)
     problem = reader.problem()
     if reader.errors:
         first, *others = reader.errors

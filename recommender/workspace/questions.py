@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ingest.questions.bounds import device_count, with_own_count
 from ingest.questions.launches.launch_facts import is_told
 from ingest.questions.problems import problem_from, resolved_problem
+from ingest.questions.training_methods import with_method
 from kg.errors import AmbiguousEntityError, InputError, NoEvidenceError, UnknownEntityError
 from kg.triples.iris import hardware_iri, model_iri
 from recommender.applicability.unread_names import refuse_misspelt
@@ -61,7 +62,7 @@ class QuestionDesk(Desk):
 
         A script's own word for its devices (a type of a cluster's scheduler) that names none is left out.
         """
-        raw = with_own_count(raw)
+        raw = with_own_count(with_method(raw))
         name = str(raw.get("hardware") or "")
         if name and not is_told(raw, "hardware"):
             try:
