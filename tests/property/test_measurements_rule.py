@@ -4,6 +4,7 @@ import json
 import math
 import random
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from kg.nouns.layout import ParallelLayout
 from kg.terms.dialects import layout_of
 from kg.terms.purposes import plain_key
 from recommender.workspace.workspace import Workspace
+from tests.unit.recommender.ranking.measured.served_cases import with_cases
 
 MODELS = ("qwen3-8b", "qwen3-32b", "llama-3.1-8b", "llama-3.3-70b", "qwen3-30b-a3b", "house-13b")
 """The last is one that nothing but its measurements is known of."""
@@ -156,11 +158,8 @@ def test_the_best_measurement_of_a_question_is_its_decision(
 ) -> None:
     chance = random.Random(first + number)
     sets = [measured_set(chance, first + at) for at in range(number)]
-    shutil.copytree(shipped_path, tmp_path / "workspace")
-    path = tmp_path / "runs.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for one in sets for row in one.rows), encoding="utf-8")
-    with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
-        workspace.ingest(path)
+    rows = [row for one in sets for row in one.rows]
+    with with_cases(shipped_path, tmp_path, *rows) as workspace:
         found = {at: why for at, one in enumerate(sets) if (why := broken(workspace, one))}
     assert not found, f"{len(found)} of {number}: {found} {sets[min(found)]}"
 
@@ -214,38 +213,60 @@ def test_tables_of_others_change_no_figure_of_other_questions(shipped_path: Path
     assert figures() == before
 
 
-def test_loads_of_one_configuration_are_no_repetitions_of_it(shipped_path: Path, tmp_path: Path) -> None:
-    shutil.copytree(shipped_path, tmp_path / "workspace")
-    shape = {"input_len": 777, "output_len": 128}
-    rows = [
-        {
-            "task": {
-                "kind": "serving",
-                "op": "serve",
-                "model": "qwen3-32b",
-                "shape": shape | {"concurrency": load},
-            },
-            "hardware": {"name": "h100-sxm", "count": 2},
-            "software": {"vllm": ""},
-            "config": {"tensor_parallel_size": 2},
-            "outcome": {"metric": "throughput", "unit": "tokens/s", "value": value},
-            "source": {"title": "made by hand"},
-        }
-        for load, value in ((8, 250.0), (32, 860.0), (72, 1600.0))
-    ]
-    path = tmp_path / "runs.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+LENGTHS = {"input_len": 777, "output_len": 128}
+LOADS: list[dict[str, object]] = [
+    {
+        "task": {"kind": "serving", "op": "serve", "model": "qwen3-32b", "shape": LENGTHS | {"concurrency": load}},
+        "hardware": {"name": "h100-sxm", "count": 2},
+        "software": {"vllm": ""},
+        "config": {"tensor_parallel_size": 2},
+        "outcome": {"metric": "throughput", "unit": "tokens/s", "value": value},
+        "source": {"title": "made by hand"},
+    }
+    for load, value in ((8, 250.0), (32, 860.0), (72, 1600.0))
+]  # fmt: skip
+BATCHES = {"seq_len": 8192, "global_batch": 256}
+HOUSE: list[dict[str, object]] = [
+    {
+        "task": {"kind": "training", "op": "pretrain", "model": "house-13b", "shape": BATCHES},
+        "hardware": {"name": "910B2", "count": 64},
+        "config": {"tensor_model_parallel_size": 1, "micro_batch_size": micro, "own_knob": "fast"},
+        "outcome": {"metric": "step_time", "unit": "s", "value": seconds},
+        "source": {"title": "made by hand"},
+    }
+    for micro, seconds in ((1, 18.0), (2, 16.0), (4, 17.0))
+]
+LAPTOP: list[dict[str, object]] = [
+    {
+        "task": {"kind": "serving", "op": "serve", "model": "qwen3-8b", "shape": {"output_len": 96}},
+        "hardware": {"name": "a processor of mine"},
+        "software": {"llama.cpp": ""},
+        "config": {"threads": threads, "no_kv_offload": 0},
+        "outcome": {"metric": "decode_throughput", "unit": "tokens/s", "value": rate},
+        "source": {"title": "made by hand"},
+    }
+    for threads, rate in ((4, 12.6), (8, 14.1), (16, 11.0))
+]
+
+
+@pytest.fixture(scope="module")
+def measured(shipped_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """The shipped knowledge with runs that were measured by hand."""
+    place = tmp_path_factory.mktemp("measured")
+    with with_cases(shipped_path, place, *LOADS, *HOUSE, *LAPTOP) as workspace:
+        yield workspace
+
+
+def test_loads_of_one_configuration_are_no_repetitions_of_it(measured: Workspace) -> None:
     question: dict[str, object] = {
-        "model": "qwen3-32b", "phase": "serving", "hardware": "h100-sxm", "count": 2, "shape": shape,
+        "model": "qwen3-32b", "phase": "serving", "hardware": "h100-sxm", "count": 2, "shape": LENGTHS,
         "software": {"vllm": ""}, "objective": "throughput",
     }  # fmt: skip
-    with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
-        workspace.ingest(path)
-        plan = workspace.recommend(question, 3).plan
-        predicted = workspace.ask.predict(workspace.problem(question)[0], 3)
-        silent = {name: value for name, value in question.items() if name != "shape"}
-        same = workspace.recommend(silent, 3).plan
-        estimated = workspace.ask.estimate(silent, settings={"batch": 32})
+    plan = measured.recommend(question, 3).plan
+    predicted = measured.ask.predict(measured.problem(question)[0], 3)
+    silent = {name: value for name, value in question.items() if name != "shape"}
+    same = measured.recommend(silent, 3).plan
+    estimated = measured.ask.estimate(silent, settings={"batch": 32})
     assert plan is not None
     assert same is not None
     assert same.start.expected[0] == plan.start.expected[0]  # lengths are those of one's own runs
@@ -256,44 +277,15 @@ def test_loads_of_one_configuration_are_no_repetitions_of_it(shipped_path: Path,
     assert "measured: 1,600 tokens/s with TP 2" in predicted.start
 
 
-def test_what_only_measurements_know_starts_as_the_best_of_them_ran(
-    shipped_path: Path, tmp_path: Path
-) -> None:
+def test_what_only_measurements_know_starts_as_the_best_of_them_ran(measured: Workspace) -> None:
     """A program that has no words of its own takes what the script that was measured took."""
-    shutil.copytree(shipped_path, tmp_path / "workspace")
-    shape = {"seq_len": 8192, "global_batch": 256}
-    rows: list[dict[str, object]] = [
-        {
-            "task": {"kind": "training", "op": "pretrain", "model": "house-13b", "shape": shape},
-            "hardware": {"name": "910B2", "count": 64},
-            "config": {"tensor_model_parallel_size": 1, "micro_batch_size": micro, "own_knob": "fast"},
-            "outcome": {"metric": "step_time", "unit": "s", "value": seconds},
-            "source": {"title": "made by hand"},
-        }
-        for micro, seconds in ((1, 18.0), (2, 16.0), (4, 17.0))
-    ]
-    rows += [
-        {
-            "task": {"kind": "serving", "op": "serve", "model": "qwen3-8b", "shape": {"output_len": 96}},
-            "hardware": {"name": "a processor of mine"},
-            "software": {"llama.cpp": ""},
-            "config": {"threads": threads, "no_kv_offload": 0},
-            "outcome": {"metric": "decode_throughput", "unit": "tokens/s", "value": rate},
-            "source": {"title": "made by hand"},
-        }
-        for threads, rate in ((4, 12.6), (8, 14.1), (16, 11.0))
-    ]
-    path = tmp_path / "runs.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     question: dict[str, object] = {
-        "model": "house-13b", "phase": "training", "hardware": "910B2", "count": 64, "shape": shape,
+        "model": "house-13b", "phase": "training", "hardware": "910B2", "count": 64, "shape": BATCHES,
     }  # fmt: skip
-    with Workspace.open(tmp_path / "workspace", cache=shipped_path.parent / "cache") as workspace:
-        workspace.ingest(path)
-        answer = workspace.recommend(question, 3)
-        laptop = workspace.recommend(
-            {"model": "qwen3-8b", "phase": "serving", "hardware": "a processor of mine"}, 3
-        ).plan
+    answer = measured.recommend(question, 3)
+    laptop = measured.recommend(
+        {"model": "qwen3-8b", "phase": "serving", "hardware": "a processor of mine"}, 3
+    ).plan
     assert laptop is not None  # neither program nor length is stated
     assert {plain_key(name): value for name, value in laptop.start.configuration.items()} == {
         "threads": 8,
