@@ -11,6 +11,7 @@ import resource
 import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -29,14 +30,18 @@ from recommender.store.shipped_knowledge import knowledge
 
 PART = 1 / 3
 """Part of the mechanisms that a seed draws with ``--bases``."""
-NODES = [noun for noun in knowledge() if isinstance(noun, (Bottleneck, Cause))]
-THRESHOLDS = Thresholds.of(node for node in NODES if isinstance(node, Bottleneck))
-NETWORK = CauseNetwork.of(NODES)
+
+
+@cache
+def shipped() -> tuple[CauseNetwork, Thresholds]:
+    """The shipped bottlenecks and causes, and what shows them."""
+    nodes = [noun for noun in knowledge() if isinstance(noun, (Bottleneck, Cause))]
+    return CauseNetwork.of(nodes), Thresholds.of(node for node in nodes if isinstance(node, Bottleneck))
 
 
 def told(now: Profile, before: Profile | None) -> Diagnosis:
     """The product's diagnosis of a run."""
-    return diagnose(now, NETWORK, THRESHOLDS, before=before)
+    return diagnose(now, *shipped(), before=before)
 
 
 def readers(folder: Path) -> dict[str, object]:
@@ -51,7 +56,7 @@ def readers(folder: Path) -> dict[str, object]:
             failed += 1
             print(f"{home.name}: {fault!r}", file=sys.stderr)
             continue
-        diagnose(profile, NETWORK, THRESHOLDS)
+        diagnose(profile, *shipped())
         slowest = max(slowest, time.process_time() - began)
         read += 1
         for rank in profile.ranks:

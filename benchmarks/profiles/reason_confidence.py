@@ -18,10 +18,9 @@ import numpy as np
 
 from benchmarks import harness
 from benchmarks.profiles import mechanism_scores
-from benchmarks.profiles.diagnosis import NETWORK, THRESHOLDS
+from benchmarks.profiles.diagnosis import told
 from benchmarks.profiles.mechanisms.table import MECHANISMS
-from ingest.profiles.facts.run import Profile
-from recommender.diagnosis.diagnosis import Diagnosis, confidence_of, diagnose
+from recommender.diagnosis.diagnosis import confidence_of
 
 SMALL = 1e-2
 """Weight of the square of the slope: keeps the curve finite where the rows are separable."""
@@ -82,9 +81,6 @@ def main() -> None:
         mechanisms = given.draw("mechanism", mechanisms, share=1 / 3)
     by_job: dict[str, list[tuple[float, bool]]] = {}
 
-    def asked(now: Profile, before: Profile | None) -> Diagnosis:
-        return diagnose(now, NETWORK, THRESHOLDS, before=before)
-
     random = given.rng()
     with tempfile.TemporaryDirectory() as temporary:
         for job in jobs:
@@ -92,7 +88,7 @@ def main() -> None:
                 given.profiles,
                 Path(temporary),
                 random,
-                asked,
+                told,
                 names=(job,),
                 runs=given.runs,
                 claims=by_job.setdefault(job, []),

@@ -2,12 +2,15 @@
 
 import json
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(
+    find_spec("sklearn") is None, reason="scikit-learn comes with the extra learn"
+)
 
 SHAPES = ((256, 512), (1024, 1024), (4096, 1024), (2048, 4096), (8192, 2048), (7168, 4096))
 

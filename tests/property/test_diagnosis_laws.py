@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.profiles.diagnosis import NETWORK, THRESHOLDS
+from benchmarks.profiles.diagnosis import shipped, told
 from benchmarks.profiles.mechanisms.of_traces import TRACED, TracedMechanism
 from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
 from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
-from recommender.diagnosis.diagnosis import Diagnosis, diagnose
+from recommender.diagnosis.diagnosis import Diagnosis
 from recommender.diagnosis.ledger.accounts import COMPUTING, EXPOSED, FREE, Account
 from recommender.diagnosis.ledger.reasons import COPY
 from recommender.diagnosis.patterns.gaps import NODES, PLACED
@@ -22,9 +22,9 @@ SIGNIFICANT = 0.05
 
 def is_of(node: str, account: Account) -> bool:
     """True if time of an account may be named by a node."""
-    wide = node
-    while wide in NETWORK.broader:
-        wide = NETWORK.broader[wide]
+    wide, (network, _) = node, shipped()
+    while wide in network.broader:
+        wide = network.broader[wide]
     reasons = [reason for reason, name in NODES.items() if name == node]
     if reasons:
         return account.part == FREE and account.reason in {*reasons, PLACED.get(reasons[0], "")}
@@ -65,7 +65,7 @@ def test_no_finding_costs_more_than_its_accounts_and_no_loss_above_the_mark_is_w
     run = run_of(WORLDS[job], item, share, seed, tmp_path)
     if run is None:
         return
-    found = diagnose(run, NETWORK, THRESHOLDS)
+    found = told(run, None)
     (rank,) = found.ledger.ranks
     for chain, lost_us in names(found):
         most = sum(
@@ -90,7 +90,7 @@ def test_a_difference_is_named_by_the_ledger(
     run = run_of(WORLDS[job], item, share, seed, tmp_path)
     if run is None:
         return
-    found = diagnose(run, NETWORK, THRESHOLDS, before=base)
+    found = told(run, base)
     assert found.difference is not None
     assert found.difference.error < 1e-6
     for change in found.difference.changes:
@@ -114,4 +114,4 @@ def test_the_same_job_again_accuses_nothing(tmp_path: Path, job: str) -> None:
         read_profile(write(WORLDS[job], np.random.default_rng(seed), tmp_path / f"{seed}.pt.trace.json"))
         for seed in (1, 2)
     )
-    assert diagnose(again, NETWORK, THRESHOLDS, before=first).findings == ()
+    assert told(again, first).findings == ()

@@ -1,6 +1,7 @@
 """The framework of a question: the one that it names, or the usual one."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ FRAMEWORKS = [
 ]
 
 
-def found(
+def found_if_any(
     vendor: str = "huawei",
     phase: str = "serving",
     architecture: str = "decoder",
@@ -54,6 +55,12 @@ def found(
     one = running_framework(problem, vendor, architecture, FRAMEWORKS)
     assert one == running_framework(problem, vendor, architecture, FRAMEWORKS[::-1])
     return one
+
+
+def found(*told: Any, **more: Any) -> RunningFramework:
+    made = found_if_any(*told, **more)
+    assert made is not None
+    return made
 
 
 @pytest.mark.parametrize(
@@ -75,7 +82,6 @@ def test_vendor_phase_and_model_decide_what_is_usual(
     vendor: str, phase: str, architecture: str, name: str
 ) -> None:
     usual = found(vendor, phase, architecture)
-    assert usual is not None
     assert (usual.id, usual.is_assumed) == (name, True)
     assert [fact.words for fact in usual.assumed] == [f"{name} {usual.version}".strip()]
 
@@ -84,12 +90,11 @@ def test_vendor_phase_and_model_decide_what_is_usual(
     ("vendor", "phase", "architecture"), [("intel", "training", "decoder"), ("", "serving", "decoder")]
 )
 def test_where_nothing_is_usual_there_is_none(vendor: str, phase: str, architecture: str) -> None:
-    assert found(vendor, phase, architecture) is None
+    assert found_if_any(vendor, phase, architecture) is None
 
 
 def test_a_named_framework_wins_and_nothing_is_assumed() -> None:
     named = found(torch_npu="7.1.0")
-    assert named is not None
     assert named == RunningFramework(id="torch-npu", version="7.1.0", below=frozenset({"cann"}))
     assert named.assumed == ()
 
@@ -114,8 +119,6 @@ def test_a_program_of_language_models_is_refused_for_others(
 def test_files_of_gguf_types_are_of_llama_cpp_and_of_those_that_read_them() -> None:
     usual = found(precision="q4_k_m", vendor="nvidia")
     named = found(precision="q4_k_m", vendor="nvidia", vllm="")
-    assert usual is not None
-    assert named is not None
     assert (usual.id, named.id) == ("llama.cpp", "vllm")
     with pytest.raises(NoEvidenceError, match="vllm-ascend reads no files of q4_k_m"):
         found(precision="q4_k_m", vllm_ascend="")
@@ -123,7 +126,6 @@ def test_files_of_gguf_types_are_of_llama_cpp_and_of_those_that_read_them() -> N
 
 def test_of_two_the_one_that_runs_on_the_other_is_meant() -> None:
     named = found(torch_npu="7.1.0", vllm_ascend="0.18.0", vllm="0.18.0")
-    assert named is not None
     assert (named.id, named.version) == ("vllm-ascend", "0.18.0")
 
 
@@ -135,14 +137,12 @@ def test_a_library_under_the_usual_framework_does_not_replace_it(
     vendor: str, architecture: str, name: str
 ) -> None:
     one = found(vendor, architecture=architecture, torch="2.9.0")
-    assert one is not None
     assert one.id == name
 
 
 @pytest.mark.parametrize(("version", "release"), [("0.18.0", "0.18.0"), ("0.33.0", ""), ("0.9.1", "0.9.1")])
 def test_a_plugin_has_the_release_of_what_it_extends_where_there_is_one(version: str, release: str) -> None:
     one = found(vllm=version)
-    assert one is not None
     assert (one.id, one.plugged) == ("vllm-ascend", "vllm")
     assert one.version == (release or newest_release("vllm-ascend"))
     assert one.is_assumed == (not release)
@@ -150,7 +150,6 @@ def test_a_plugin_has_the_release_of_what_it_extends_where_there_is_one(version:
 
 def test_what_denoises_is_trained_on_ascend_by_the_program_for_such_models() -> None:
     one = found("huawei", "training", architecture="diffusion")
-    assert one is not None
     assert one.id == "mindspeed-mm"
 
 
@@ -185,7 +184,6 @@ def test_the_newest_release_is_a_final_one() -> None:
 )
 def test_a_program_is_the_variant_of_it_that_settings_are_of(current: dict[str, Value], name: str) -> None:
     running = found("nvidia", "training", current=current, verl="0.7.0")
-    assert running is not None
     assert (running.id, running.version) == (name, "0.7.0")
 
 
@@ -210,28 +208,23 @@ def test_official_recipes_are_of_the_variant_that_they_configure(program: str, s
 def test_flags_that_are_gone_since_tell_the_release() -> None:
     old: dict[str, Value] = {"--zero_stage": 3, "--micro_train_batch_size": 2, "--bf16": True}
     running = found("nvidia", "training", current=old, openrlhf="")
-    assert running is not None
     assert running.is_assumed
     known = registry("openrlhf").at(running.version)
     assert all(known.look_up(name, suggest=False).usable for name in old)
     now = found("nvidia", "training", current={"--ds.zero_stage": 3, "--bf16": True}, openrlhf="")
-    assert now is not None
     assert now.version == newest_release("openrlhf")
 
 
 def test_flags_that_the_newest_release_says_otherwise_do_not_hold_it_back() -> None:
     old: dict[str, Value] = {"--speculative-model": "[ngram]", "--num-speculative-tokens": 5}
     running = found("nvidia", "serving", current=old, vllm="")
-    assert running is not None
     assert running.version == newest_release("vllm")
 
 
 def test_vllm_on_gaudi_is_its_plugin_and_on_other_chips_of_that_maker_itself() -> None:
     plugged = found("intel-gaudi", vllm="")
-    assert plugged is not None
     assert (plugged.id, plugged.plugged) == ("vllm-gaudi", "vllm")
     plain = found("intel", vllm="")
-    assert plain is not None
     assert plain.id == "vllm"
     assert [maker_of(path) for path in (("gaudi-3", "intel-gaudi", "intel"), ("h100", "nvidia"), ())] == [
         "intel-gaudi",

@@ -1,6 +1,7 @@
 """A learned response answers for tasks and devices that were never measured."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from kg.rows.trial_rows import Trial
 from recommender.calibration.response import ResponseModels, fit
 from tests.unit.recommender.known_cases import problem, store, tree, trial
 
-pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(
+    find_spec("sklearn") is None, reason="scikit-learn comes with the extra learn"
+)
 
 TILES = (1, 2, 4, 8, 16, 32, 64, 128)
 

@@ -1,11 +1,15 @@
 """Trees as arrays answer what scikit-learn's own trees answer."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 from recommender.calibration.trees import DEPTH, BoostedTrees
 
-pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(
+    find_spec("sklearn") is None, reason="scikit-learn comes with the extra learn"
+)
 
 
 def data(n: int = 600, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:

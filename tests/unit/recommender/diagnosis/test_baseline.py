@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.profiles.diagnosis import NETWORK, THRESHOLDS
+from benchmarks.profiles.diagnosis import shipped
 from benchmarks.profiles.mechanisms import of_traces
 from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
 from ingest.profiles.folders import read_profile
@@ -19,9 +19,9 @@ WORLD = WORLDS["trains on A100"]
 
 def run(folder: Path, world: World, seed: int, *, keep: bool = True) -> Diagnosis:
     profile = read_profile(write(world, np.random.default_rng(seed), folder / "run.pt.trace.json"))
-    found = diagnose(profile, NETWORK, THRESHOLDS, usual=JobBaseline.read(folder, "job"))
+    found = diagnose(profile, *shipped(), usual=JobBaseline.read(folder, "job"))
     if keep:
-        losses = evidence_by_rank(list(found.views), THRESHOLDS)
+        losses = evidence_by_rank(list(found.views), shipped()[1])
         keep_run(folder, "job", found.views, found.ledger, losses)
     return found
 

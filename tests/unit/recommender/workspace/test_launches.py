@@ -1,5 +1,6 @@
 """Settings of a measured start are judged like those of a running launch."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.launch_facts import LaunchFacts, merge_facts
 from ingest.questions.launches.running import running_settings
 from kg.nouns.situation import FactOrigin
+from recommender.answers.answer import Answer
 from recommender.audit.launch_findings import FEW_REQUESTS
 from recommender.audit.room_findings import NO_ROOM
+from recommender.ranking.plan.plan import Plan
 from recommender.workspace.workspace import Workspace
 from tests.unit.recommender.ranking.measured.served_cases import with_cases
 
@@ -46,6 +49,22 @@ def remedies_of(workspace: Workspace, text: str, rule: str) -> list[str]:
     return [item.remedy for item in audit.findings if item.rule == rule]
 
 
+def answered(
+    workspace: Workspace,
+    text: str,
+    name: str = "serve.sh",
+    *,
+    beside: Mapping[str, str] | None = None,
+    **told: Any,
+) -> tuple[Answer, Plan]:
+    """The answer to a launch, of which more is told, and its plan."""
+    files = (beside or {}).get
+    problem, notes = workspace.problem({**read_launch(text, name, beside=files).question, **told})
+    answer = workspace.launches.recommend(problem, running_settings(text, beside=files), 10, notes=notes)
+    assert answer.plan is not None
+    return answer, answer.plan
+
+
 def test_what_a_measured_start_costs_is_found_and_priced(shipped_path: Path, tmp_path: Path) -> None:
     with with_cases(shipped_path, tmp_path, served(enforce_eager=True)) as workspace:
         answer = workspace.recommend(QUESTION)
@@ -71,12 +90,9 @@ def test_what_a_launch_is_advised_to_take_away_no_measured_run_brings_back(
     with with_cases(
         shipped_path, tmp_path, served(enforce_eager=True, framework="vllm", concurrency=64)
     ) as workspace:
-        asked = {**read_launch(text, "serve.sh").question, **QUESTION}
-        problem, _ = workspace.problem(asked)
-        answer = workspace.launches.recommend(problem, running_settings(text))
+        answer, plan = answered(workspace, text, **QUESTION)
     assert [item.setting.key for item in answer.findings if item.is_taken_back] == ["--enforce-eager"]
-    assert answer.plan is not None
-    listed = (*answer.plan.start.settings, *(one for item in answer.plan.changes for one in item.settings))
+    listed = (*plan.start.settings, *(one for item in plan.changes for one in item.settings))
     assert "--enforce-eager" not in {item.key for item in listed}
 
 
@@ -103,12 +119,10 @@ def test_a_launch_is_judged_as_that_of_its_own_program(shipped: Workspace) -> No
 
 def test_a_launch_that_admits_less_than_comes_is_told_so(shipped: Workspace) -> None:
     text = "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 4 --max-num-seqs 40\n"
-    problem, notes = shipped.problem({**read_launch(text, "serve.sh").question, **QUESTION})
-    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
-    assert answer.plan is not None
+    answer, plan = answered(shipped, text, **QUESTION)
     said = [one.words for one in answer.assumed]
     assert "40 of 64 requests at once, as many as the launch admits: the others wait" in said, said
-    [more] = [one for one in answer.plan.changes if one.title == "More requests at once"]
+    [more] = [one for one in plan.changes if one.title == "More requests at once"]
     assert dict(more.configuration) == {"max_num_seqs": 64}
     assert not more.provided
 
@@ -118,12 +132,8 @@ def test_a_start_writes_what_starts_for_what_does_not(shipped: Workspace) -> Non
       {"maxSeqLen": 8192, "maxInputTokenLen": 4096, "ModelConfig": [{"modelName": "qwen3-8b",
       "modelWeightPath": "/data/Qwen3-8B", "worldSize": 2}]}, "ScheduleConfig":
       {"maxPrefillBatchSize": 50, "maxPrefillTokens": 8192, "maxBatchSize": 32}}}"""
-    problem, notes = shipped.problem(
-        {**read_launch(text, "config.json").question, "hardware": "ascend-910b3"}
-    )
-    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
-    assert answer.plan is not None
-    written = {item.key.rpartition(".")[2]: item.value for item in answer.plan.start.settings}
+    _, plan = answered(shipped, text, "config.json", hardware="ascend-910b3")
+    written = {item.key.rpartition(".")[2]: item.value for item in plan.start.settings}
     assert (written["maxPrefillBatchSize"], written["maxBatchSize"]) == (32, 32)
 
 
@@ -134,10 +144,8 @@ def test_kernels_of_another_number_format_are_not_written(
     shipped: Workspace, weights: str, *, is_written: bool
 ) -> None:
     text = f"trtllm-serve {weights} --tp_size 8 --ep_size 8"
-    problem, notes = shipped.problem({**read_launch(text, "serve.sh").question, "hardware": "b200"})
-    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
-    assert answer.plan is not None
-    backends = [item.value for item in answer.plan.start.settings if item.key == "moe_config.backend"]
+    _, plan = answered(shipped, text, hardware="b200")
+    backends = [item.value for item in plan.start.settings if item.key == "moe_config.backend"]
     assert ("DEEPGEMM" in backends) == is_written
 
 
@@ -152,11 +160,7 @@ def test_weights_in_fp8_stay_so_on_devices_without_it(shipped: Workspace, words:
         f"vllm serve {words} --max-num-seqs 8",
         "vllm serve meta-llama/Llama-3.1-8B --max-num-seqs 8",
     ):
-        asked = {**read_launch(text, "serve.sh").question, "hardware": "a10g", "shape": {"max_len": 4096}}
-        problem, notes = shipped.problem(asked)
-        answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
-        assert answer.plan is not None
-        start = answer.plan.start
+        start = answered(shipped, text, hardware="a10g", shape={"max_len": 4096})[1].start
         assert (start.checkpoint, start.needs) == (text.split()[2], ())
         found[text] = start.expected[0].value
     narrow, wide = found.values()
@@ -172,21 +176,16 @@ def test_a_script_is_priced_with_the_samples_of_its_own_step(shipped: Workspace,
     more = f" --gradient_accumulation_steps {accumulated}" if accumulated else ""
     text = f"accelerate launch --num_processes 8 --use_fsdp train.py {words} --bf16{more} --fsdp full_shard\n"
     asked = {**read_launch(text, "t.sh").question, "hardware": "h100-sxm"}
-    problem, notes = shipped.problem(asked)
-    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
-    assert answer.plan is not None
-    [said] = [one.value for one in answer.plan.start.expected if one.metric == "throughput"]
+    _, plan = answered(shipped, text, hardware="h100-sxm")
+    [said] = [one.value for one in plan.start.expected if one.metric == "throughput"]
     assert said == pytest.approx(shipped.estimate(asked).steps[0].throughput, rel=1e-6)
 
 
 def test_fields_of_the_options_file_stay_in_it(shipped: Workspace) -> None:
     text = "trtllm-serve meta-llama/Llama-3.1-8B-Instruct --extra_llm_api_options o.yml"
-    beside = {"o.yml": "kv_cache_config: {enable_block_reuse: false}\nprint_iter_log: true\n"}.get
-    asked = {**read_launch(text, "serve.sh", beside=beside).question, "hardware": "h100-sxm", "count": 1}
-    problem, notes = shipped.problem(asked)
-    answer = shipped.launches.recommend(problem, running_settings(text, beside=beside), notes=notes)
-    assert answer.plan is not None
-    lines = [line.strip() for line in answer.plan.start.paste_lines]
+    beside = {"o.yml": "kv_cache_config: {enable_block_reuse: false}\nprint_iter_log: true\n"}
+    _, plan = answered(shipped, text, beside=beside, hardware="h100-sxm", count=1)
+    lines = [line.strip() for line in plan.start.paste_lines]
     assert lines.index("enable_block_reuse: false") < lines.index("EOF")
 
 
@@ -202,11 +201,8 @@ def test_a_launch_that_does_not_fit_is_not_told_to_admit_more(shipped: Workspace
 
 def test_more_slots_of_llama_cpp_come_with_a_context_that_holds_them(shipped: Workspace) -> None:
     text = "llama-server -m Qwen2.5-14B-Instruct-Q4_K_M.gguf -ngl 99 -c 8192 --parallel 4\n"
-    asked = {**read_launch(text, "serve.sh").question, "hardware": "geforce-rtx-4090"}
-    problem, notes = shipped.problem(asked)
-    answer = shipped.launches.recommend(problem, running_settings(text), 10, notes=notes)
-    assert answer.plan is not None
-    change = next(one for one in answer.plan.changes if one.title == "More requests at once")
+    _, plan = answered(shipped, text, hardware="geforce-rtx-4090")
+    change = next(one for one in plan.changes if one.title == "More requests at once")
     slots, context = (int(str(change.configuration[name])) for name in ("parallel", "ctx_size"))
     assert context == slots * 1280  # prompts of 1,024 and answers of 128 tokens, in pages of 256
 
@@ -238,10 +234,8 @@ def test_a_start_that_fits_and_a_finding_of_room_tell_one_change(shipped: Worksp
         "accelerate launch --num_processes 4 train.py --model_name_or_path mistralai/Mistral-7B-v0.3 --bf16 True "
         "--per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_seq_length 4096 --output_dir out\n"
     )
-    problem, notes = shipped.problem({**read_launch(text, "s.sh").question, "hardware": "a100-sxm4-80gb"})
-    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
-    assert answer.plan is not None
-    assert answer.plan.start.fits
+    answer, plan = answered(shipped, text, hardware="a100-sxm4-80gb")
+    assert plan.start.fits
     told = {item.setting.key: item.remedy for item in answer.findings if item.rule == NO_ROOM}
     assert told["--per_device_train_batch_size"] == "--gradient_checkpointing"
     assert remedies_of(shipped, text, NO_ROOM)[-1] == "--per_device_train_batch_size 2"  # by itself
@@ -250,8 +244,7 @@ def test_a_start_that_fits_and_a_finding_of_room_tell_one_change(shipped: Worksp
 def test_what_is_written_has_no_truth_behind_a_switch(shipped: Workspace) -> None:
     image, model = "docker run vllm/vllm-openai:v0.11.0", "--model Qwen/Qwen3-8B --tensor-parallel-size 1"
     text = f"{image} {model} --enable-chunked-prefill false --enable-prefix-caching true --max-num-seqs 8\n"
-    problem, notes = shipped.problem({**read_launch(text, "s.sh").question, "hardware": "h100-sxm"})
-    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
+    answer, _ = answered(shipped, text, hardware="h100-sxm")
     words = answer.tuned_script(text, "s.sh").text.split()
     assert not {"true", "false"} & {*words}
     assert {"--no-enable-chunked-prefill", "--enable-prefix-caching"} <= {*words}
@@ -290,7 +283,5 @@ def test_logits_of_verl_have_their_gradient_in_place(shipped: Workspace) -> None
         " data.max_response_length=1024 actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=32"
         " actor_rollout_ref.model.enable_gradient_checkpointing=True trainer.n_gpus_per_node=8 trainer.nnodes=1"
     )
-    problem, notes = shipped.problem({**read_launch(text, "ppo.sh").question, "hardware": "h100-sxm"})
-    answer = shipped.launches.recommend(problem, running_settings(text), notes=notes)
-    assert answer.plan is not None
+    answer, _ = answered(shipped, text, hardware="h100-sxm")
     assert not any("does not fit" in note for note in answer.notes), answer.notes

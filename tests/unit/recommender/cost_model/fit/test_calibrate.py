@@ -1,17 +1,18 @@
 from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("sklearn")
-
-
-from pathlib import Path
 
 from kg.errors import CaseFormatError, InputError
 from recommender.cost_model.fit.calibrate import calibrate, folds
 from recommender.cost_model.fit.measurements import read_rows, table
 from recommender.cost_model.operators.kinds import KINDS, load, reference_device
+
+pytestmark = pytest.mark.skipif(
+    find_spec("sklearn") is None, reason="scikit-learn comes with the extra learn"
+)
 
 HEADER = "op,dtype,m,n,k,measured_us,source,group\n"
 

@@ -1,10 +1,14 @@
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
-
 from recommender.cost_model.fit import learning
 from recommender.cost_model.operators.residual import Residual, residual_of
+
+pytestmark = pytest.mark.skipif(
+    find_spec("sklearn") is None, reason="scikit-learn comes with the extra learn"
+)
 
 
 def sample(n: int = 120) -> tuple[np.ndarray, np.ndarray]:

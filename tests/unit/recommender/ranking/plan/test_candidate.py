@@ -76,10 +76,16 @@ def ranked(
     )
 
 
-def candidate(
+def candidate_if_any(
     item: RankedStrategy, share: float = 0.0, begun: Mapping[str, object] | None = None
 ) -> Change | None:
     return of_strategy(problem(), item, share, 0, begun or {}, "1")
+
+
+def candidate(*told: Any, **more: Any) -> Change:
+    made = candidate_if_any(*told, **more)
+    assert made is not None
+    return made
 
 
 def of_group(*items: AgreedSetting, question: Question | None = None) -> Change:
@@ -89,14 +95,13 @@ def of_group(*items: AgreedSetting, question: Question | None = None) -> Change:
 
 
 def ordered(*items: tuple[RankedStrategy, float]) -> list[str]:
-    made = [candidate(item, share) for item, share in items]
+    made = [candidate_if_any(item, share) for item, share in items]
     kept = [one for one in made if one is not None]
     return [one.strategy for one in sorted(kept, key=lambda one: one.order)]
 
 
 def test_a_gain_of_the_prior_alone_is_not_shown_as_one() -> None:
     made = candidate(ranked())
-    assert made is not None
     assert made.gain is None
     assert made.tier == "documented"
     assert made.basis == "documented, never measured here: no gain is known"
@@ -106,17 +111,15 @@ def test_a_gain_over_what_the_start_may_not_run_names_it() -> None:
     item = ranked(gain=0.1)
     over = replace(item.effects[0].effect, context=Context(against=Settings({"algo": "ring"})))
     made = candidate(replace(item, effects=(replace(item.effects[0], effect=over, runs_baseline=False),)))
-    assert made is not None
     assert made.plan_json()["gain"]["against"] == made.baseline == "algo=ring"
     plain = candidate(item)
-    assert plain is not None
     assert plain.plan_json()["gain"]["against"] == "the start"
     assert plain.baseline == "the same without it"
 
 
 def test_only_a_measured_gain_overrules_the_start() -> None:
     begun = {"s_knob": 2}
-    assert candidate(ranked(), begun=begun) is None
+    assert candidate_if_any(ranked(), begun=begun) is None
     assert candidate(ranked(gain=0.1), begun=begun) is not None
 
 
@@ -130,7 +133,6 @@ def test_only_a_measured_gain_overrules_the_start() -> None:
 )
 def test_the_best_of_the_effects_says_how_a_gain_is_known(kind: Kind, distance: Distance, tier: str) -> None:
     made = candidate(ranked(gain=0.1, kind=kind, distance=distance))
-    assert made is not None
     assert made.tier == tier
     assert made.basis == tier
 
@@ -163,7 +165,6 @@ def test_settings_are_written_where_they_belong() -> None:
         Assignment(parameter="inner.fused", value=True, carrier="--own-config"),
     )
     made = candidate(ranked(sets=sets))
-    assert made is not None
     assert [(item.where, item.key, item.value) for item in made.settings] == [
         (SettingPlace.FLAG, "--a-knob", 1),
         (SettingPlace.ENV, "MY_ENV", "x"),
@@ -229,9 +230,6 @@ def test_of_two_that_exclude_each_other_the_better_stays() -> None:
     better, worse, free = (
         candidate(item) for item in (ranked("better", conflicts=("worse",)), ranked("worse"), ranked("free"))
     )
-    assert better is not None
-    assert worse is not None
-    assert free is not None
     assert without_conflicts([better, worse, free]) == [better, free]
     assert without_conflicts([worse, better, free]) == [worse, free]
 
@@ -244,9 +242,6 @@ def test_what_sets_no_more_than_a_better_one_is_left_out() -> None:
         candidate(ranked(name, sets=held))
         for name, held in (("both", sets("x", "y")), ("one", sets("x")), ("work", ()))
     )
-    assert both is not None
-    assert one is not None
-    assert work is not None
     assert without_conflicts([both, one, work, work]) == [both, work, work]
     assert without_conflicts([one, both]) == [one, both]
 
@@ -264,5 +259,4 @@ def test_what_sets_no_more_than_a_better_one_is_left_out() -> None:
 )
 def test_what_no_setting_gives_is_a_condition(sets: Assignment, provided: str) -> None:
     change = candidate(ranked(gain=0.2, sets=(sets,), provided="prompts are long"))
-    assert change is not None
     assert change.provided == " and ".join(filter(None, ["prompts are long", provided]))

@@ -22,21 +22,21 @@ from recommender.workspace.workspace import Workspace
 QUESTION: dict[str, Any] = {"model": "qwen3-8b", "phase": "serving", "hardware": "910b3", "count": 2}
 
 
-def situation(workspace: Workspace, **more: Any) -> StartSituation | None:
+def situation(workspace: Workspace, **more: Any) -> StartSituation:
     problem, _ = workspace.problem({**QUESTION, **more})
-    return workspace.snapshot.recommender.planner.starts.situation(problem)
+    made = workspace.snapshot.recommender.planner.starts.situation(problem)
+    assert made is not None
+    return made
 
 
 def starts(workspace: Workspace, **more: Any) -> Starts:
     about = situation(workspace, **more)
-    assert about is not None
     finder = workspace.snapshot.recommender.planner.starts
     return finder.find(about, workspace.ask.model_facts(about.problem))
 
 
 def test_a_situation_has_model_hardware_and_one_server_for_both_phases(shipped: Workspace) -> None:
     made = situation(shipped)
-    assert made is not None
     assert (made.framework.id, made.framework.is_assumed) == ("vllm-ascend", True)
     assert (made.model.id, made.model.is_mixture, made.devices) == ("qwen3-8b", False, 2)
     assert made.hardware[0] == "ascend-910b3"
@@ -48,7 +48,6 @@ def test_a_stated_role_has_recipes_of_its_own(shipped: Workspace) -> None:
     made = situation(
         shipped, model="deepseek-v3", hardware="atlas-800i-a3", count=32, traits={"role": "decode"}
     )
-    assert made is not None
     assert (made.phase, made.facts["disaggregated"]) == ("decode", True)
     finder = shipped.snapshot.recommender.planner.starts
     found = finder.find(made, shipped.ask.model_facts(made.problem)).recipes
@@ -272,7 +271,6 @@ SIZES = {
 
 def test_a_model_of_ones_own_is_started_like_others_of_its_architecture(shipped: Workspace) -> None:
     own = situation(shipped, model=None, sizes=SIZES)
-    assert own is not None
     assert (own.framework.id, own.model.is_mixture, own.model.attention) == ("vllm-ascend", False, "full")
     assert own.model.parameters is not None
     assert 7.0e9 < own.model.parameters < 7.4e9  # 40 layers of 176 million, and the vocabulary
@@ -426,7 +424,6 @@ def test_price_decides_between_layouts_of_cards_that_pcie_alone_joins(
     """Recipes are for linked servers, where tensors are cheap to split."""
     about = {"model": "llama-3-1-8b", "phase": phase, "hardware": card, "count": 8}
     asked, found = situation(shipped, **about), starts(shipped, **about)
-    assert asked is not None
     finder = shipped.snapshot.recommender.planner.starts
     question = finder.priced(asked, found.recipes, shipped.ask.model_facts(asked.problem))
     assert question is not None

@@ -1,6 +1,7 @@
 """The optimiser of kernels beside SciPy's: the query path imports no scipy, so it has one of its own."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,11 @@ from recommender.search.belief.kernel import KernelPrior
 from recommender.search.belief.minimisation import minimise
 from recommender.search.belief.surrogate import PoolProcess
 
-optimize = pytest.importorskip("scipy.optimize", reason="SciPy comes with the extra learn")
+
+@pytest.fixture(scope="module")
+def optimize() -> Any:
+    """SciPy's optimisers."""
+    return pytest.importorskip("scipy.optimize", reason="SciPy comes with the extra learn")
 
 
 def evidence_of(
@@ -39,7 +44,7 @@ def start(dimensions: int = 3) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_gradient_of_the_evidence_is_that_of_differences(seed: int) -> None:
+def test_the_gradient_of_the_evidence_is_that_of_differences(seed: int, optimize: Any) -> None:
     evidence = evidence_of(seed)
     at = start() + np.random.default_rng(seed).normal(0, 0.3, len(start()))
     by_differences = optimize.approx_fprime(at, lambda x: evidence(x)[0], 1e-6)
@@ -47,7 +52,7 @@ def test_the_gradient_of_the_evidence_is_that_of_differences(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_kernel_is_as_likely_as_the_one_that_scipy_chooses(seed: int) -> None:
+def test_a_kernel_is_as_likely_as_the_one_that_scipy_chooses(seed: int, optimize: Any) -> None:
     """Fifteen steps come within a twentieth of a nat, which moves no weight of an expert by more than 5 %."""
     evidence = evidence_of(seed)
     ours = evidence(minimise(evidence, start(), 15))[0]
@@ -57,7 +62,7 @@ def test_a_kernel_is_as_likely_as_the_one_that_scipy_chooses(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_quadratic_is_minimised_where_linear_algebra_says(seed: int) -> None:
+def test_a_quadratic_is_minimised_where_linear_algebra_says(seed: int, optimize: Any) -> None:
     rng = np.random.default_rng(seed)
     half = rng.normal(size=(4, 4))
     matrix, middle = half @ half.T + np.eye(4), rng.normal(size=4)
