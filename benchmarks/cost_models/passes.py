@@ -19,8 +19,9 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
 from kg.errors import TuningError
-from recommender.cost_model.estimate_pass import PricedPass, estimate_pass
+from recommender.cost_model.estimate_pass import PassShape, PricedPass, estimate_pass
 from recommender.cost_model.facts.device import precision
+from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.vision_tower import Pictures
 
 SERVERS = {"ascend-910c": "atlas-800t-a3", "ascend-910b2": "atlas-800t-a2"}
@@ -71,11 +72,14 @@ def priced(row: dict[str, str], known: ShippedKnowledge) -> PricedPass:
     height, width = map(float, picture.groups()) if picture else (0.0, 0.0)
     if int(row["tp"]) * int(row["dp"]) * int(row["pp"]) != int(row["devices"]):
         raise NotExpressibleError("a split that is no tensor, data or pipeline")
-    return estimate_pass(
-        model=model, machine=where, phase=row["phase"], settings=settings, engine="vllm-ascend",
-        sequences=float(row["batch_per_dp_rank"]), queries=float(row["query_len"]), cached=float(row["context_len"]),
+    shape = PassShape(
+        phase=row["phase"], batch=float(row["batch_per_dp_rank"]), chunk=float(row["query_len"]),
+        context=float(row["context_len"]),
         pictures=Pictures(number=1.0, height=height, width=width) if picture else None,
     )  # fmt: skip
+    return estimate_pass(
+        Question(model=model, machine=where, phase="serving", engine="vllm-ascend"), settings, shape
+    )
 
 
 def summary(scores: list[Score]) -> dict[str, object]:

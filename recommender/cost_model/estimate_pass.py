@@ -4,13 +4,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
-from recommender.cost_model.facts.model import ModelSizes
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.kinds import Operators, shipped
 from recommender.cost_model.operators.network import Target
@@ -25,9 +24,6 @@ from recommender.cost_model.workloads.products import OperatorCalls
 from recommender.cost_model.workloads.serving import complete_columns
 from recommender.cost_model.workloads.serving_flow import step_plan
 from recommender.cost_model.workloads.vision_tower import Pictures, tower_of, tower_us
-
-if TYPE_CHECKING:
-    from recommender.cost_model.facts.physics import Floats
 
 MOSTLY = 0.5
 """Share of its time from which work or traffic at the peak bounds an operator; else its start does."""
@@ -147,41 +143,31 @@ class PassShape:
 
 
 def estimate_pass(
-    *,
-    model: ModelSizes,
-    machine: Machine,
-    phase: str,
-    settings: Mapping[str, object],
-    sequences: float,
-    queries: float,
-    cached: float = 0.0,
-    operators: Operators | None = None,
-    engine: str = "",
-    version: str = "",
-    pictures: Pictures | None = None,
+    question: Question, settings: Mapping[str, object], shape: PassShape, operators: Operators | None = None
 ) -> PricedPass:
-    """A forward pass by physics alone.
+    """One forward pass of a configuration, by physics alone.
 
     Args:
-        model: What runs.
-        machine: The machine that runs it.
-        phase: ``"prefill"`` or ``"decode"``.
-        settings: Of serving.
-        sequences: Of one engine.
-        queries: Tokens of each: all of a prompt or chunk, or the last token and those drafted after it.
-        cached: Positions of each that were there before.
+        question: What is asked.
+        settings: Of the configuration.
+        shape: The pass: what is open in it is that of a usual step.
         operators: Calibrated operators; the shipped ones if None.
-        engine: Engine that runs it; empty if not stated.
-        version: Its release; empty if not stated.
-        pictures: Of each sequence, which its vision tower reads in the pass.
 
     Raises:
         InputError: An unknown setting, an impossible layout, a precision that the device lacks.
         MissingFactError: A fact that the price needs is unknown.
     """
-    defaults = {**engine_defaults("serving", engine, version), "precision": machine.device.sixteen_bit}
-    s = complete_columns(model, columns([settings], defaults), np.array([float(machine.count)]))
-    many, rows, held = (np.array([float(value)]) for value in (sequences, queries, cached))
+    model, machine, phase = question.model, question.machine, shape.phase
+    defaults = engine_defaults("serving", question.engine, question.version)
+    told = columns([settings], {**defaults, "precision": machine.device.sixteen_bit})
+    s = complete_columns(model, told, np.array([float(machine.count)]))
+    sequences, queries, cached = _usual(s, machine, phase)
+    sequences = sequences if shape.batch is None else shape.batch
+    cached = cached if shape.context is None else shape.context
+    tower = tower_of(model.id) if shape.pictures else None
+    seen = shape.pictures.tokens(tower) if shape.pictures and tower else 0.0
+    queries = queries + seen if shape.chunk is None else shape.chunk
+    many, rows, held = (np.array([value]) for value in (sequences, queries, cached))
     decode = phase == "decode"
     on = Target(operators or shipped(), machine.device, machine.network)
     sizes = PassSizes(
@@ -196,16 +182,16 @@ def estimate_pass(
     history = 0.0 if decode else model.layers * done.block.growing_us * 2 * held / rows
     busy = done.device_us + done.wire_us + history
     drafted = drafting_us(on, model, s, done, many)
-    between, tower = between_us(machine.device, s), 0.0 * busy
-    if pictures is not None:
-        tower = tower_us(on, tower_of(model.id), pictures, s, sequences)
-    time = float((np.maximum(busy, done.host_us) + drafted * decode + between + tower)[0]) / 1e6
+    between, pictured = between_us(machine.device, s), 0.0 * busy
+    if shape.pictures and tower:
+        pictured = tower_us(on, tower, shape.pictures, s, sequences)
+    time = float((np.maximum(busy, done.host_us) + drafted * decode + between + pictured)[0]) / 1e6
     late = OperatorCalls(name="waiting for the host", count=1.0, us=np.maximum(done.host_us - busy, 0.0))
     before = OperatorCalls(name="attention to earlier chunks", count=model.layers, us=history + 0 * busy)
     after = (
         OperatorCalls(name="drafting", count=s["speculative_tokens"], us=drafted * decode),
         OperatorCalls(name="host between steps", count=1.0, us=between),
-        OperatorCalls(name="vision tower", count=sequences, us=tower),
+        OperatorCalls(name="vision tower", count=sequences, us=pictured),
     )
     parts = sorted((*done.calls, before, late, *after), key=lambda one: -_one(one.us))
     return PricedPass(
@@ -240,40 +226,18 @@ def passes_of(
     if question.phase != "serving" or feeds_forward(question.model, question.phase):
         option = "--pass" if shape else "--operators"
         raise InputError(f"{option}: the passes of a served language model alone are priced")
-    defaults = engine_defaults("serving", question.engine, question.version)
-    told = columns([settings], {**defaults, "precision": question.machine.device.sixteen_bit})
-    s = complete_columns(question.model, told, np.array([float(question.machine.count)]))
-    plan = step_plan(s, question.machine.device)
-    drafted, middle = s["speculative_tokens"], s["input_len"] + s["output_len"] / 2
-    flight = s["batch"] / np.minimum(s["pipeline_parallel"], s["batch"])
-    usual: dict[str, tuple[Floats, Floats, Floats]] = {
-        "decode": (flight, 1 + drafted, middle),
-        "prefill": (plan.together, plan.chunk, s["input_len"] - plan.fresh),
-    }
-    found = []
-    for phase in usual if shape is None else (shape.phase,):
-        sequences, queries, cached = (float(one[0]) for one in usual[phase])
-        if shape is not None:
-            sequences = sequences if shape.batch is None else shape.batch
-            cached = cached if shape.context is None else shape.context
-            seen = shape.pictures.tokens(tower_of(question.model.id)) if shape.pictures else 0.0
-            queries = queries + seen if shape.chunk is None else shape.chunk
-        found.append(
-            estimate_pass(
-                model=question.model,
-                machine=question.machine,
-                phase=phase,
-                settings=settings,
-                sequences=sequences,
-                queries=queries,
-                cached=cached,
-                operators=operators,
-                engine=question.engine,
-                version=question.version,
-                pictures=shape.pictures if shape else None,
-            )
-        )
-    return tuple(found)
+    shapes = [shape] if shape else [PassShape(phase=phase) for phase in ("decode", "prefill")]
+    return tuple(estimate_pass(question, settings, one, operators) for one in shapes)
+
+
+def _usual(s: Columns, machine: Machine, phase: str) -> tuple[float, float, float]:
+    """Sequences of a usual pass on one engine, tokens of each, and positions that were there before."""
+    plan = step_plan(s, machine.device)
+    usual = (plan.together, plan.chunk, s["input_len"] - plan.fresh)
+    if phase == "decode":
+        flight = s["batch"] / np.minimum(s["pipeline_parallel"], s["batch"])
+        usual = (flight, 1 + s["speculative_tokens"], s["input_len"] + s["output_len"] / 2)
+    return float(usual[0][0]), float(usual[1][0]), float(usual[2][0])
 
 
 def _operator(calls: OperatorCalls, machine: Machine, s: Columns, pass_s: float) -> PassOperator:

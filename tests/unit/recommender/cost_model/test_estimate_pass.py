@@ -18,10 +18,10 @@ def priced(
     name: str, phase: str = "decode", sequences: float = 16, queries: float = 1, **settings: object
 ) -> PricedPass:
     """A pass on sixteen dies."""
-    return estimate_pass(
-        model=model(name), machine=machine_of(*A3), phase=phase, sequences=sequences, queries=queries,
-        cached=4096 if phase == "decode" else 0, settings={"tp": 16, **settings},
-    )  # fmt: skip
+    question = Question(model=model(name), machine=machine_of(*A3), phase="serving")
+    context = 4096.0 if phase == "decode" else 0.0
+    shape = PassShape(phase=phase, batch=sequences, chunk=queries, context=context)
+    return estimate_pass(question, {"tp": 16, **settings}, shape)
 
 
 @pytest.mark.parametrize("phase", ["prefill", "decode"])
@@ -58,10 +58,9 @@ def test_experts_and_their_exchange_stand_by_themselves() -> None:
 def test_shared_experts_are_as_many_as_the_model_has() -> None:
     def weights(shared: int) -> float:
         sizes = replace(model("deepseek-v3"), shared=shared)
-        parts = estimate_pass(
-            model=sizes, machine=machine_of(*A3), phase="prefill", sequences=16, queries=4096, cached=0,
-            settings={"tp": 16, "ep": 16},
-        ).operators  # fmt: skip
+        question = Question(model=sizes, machine=machine_of(*A3), phase="serving")
+        shape = PassShape(phase="prefill", batch=16.0, chunk=4096.0, context=0.0)
+        parts = estimate_pass(question, {"tp": 16, "ep": 16}, shape).operators
         return sum(one.time_s for one in parts if one.name.startswith("shared "))
 
     assert weights(0) == 0

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from recommender.cost_model.estimate import estimate
-from recommender.cost_model.estimate_pass import estimate_pass
+from recommender.cost_model.estimate_pass import PassShape, estimate_pass
 from recommender.cost_model.operators import moe
+from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.steps import Steps
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
@@ -53,10 +54,9 @@ def test_decode_hands_rows_to_experts_as_was_measured(
     ranks: int, server: str, measured_us: tuple[float, ...]
 ) -> None:
     sizes = model("deepseek-r1")
-    done = estimate_pass(
-        model=sizes, machine=machine_of("ascend-910c", ranks, server), phase="decode", sequences=128, queries=1,
-        cached=1024, settings={"dp": ranks, "ep": ranks, "precision": "int8"},
-    )  # fmt: skip
+    question = Question(model=sizes, machine=machine_of("ascend-910c", ranks, server), phase="serving")
+    shape = PassShape(phase="decode", batch=128.0, chunk=1.0, context=1024.0)
+    done = estimate_pass(question, {"dp": ranks, "ep": ranks, "precision": "int8"}, shape)
     (exchange,) = (one for one in done.operators if one.name == "exchange of experts")
     each = exchange.time_s * 1e6 / 2 / (sizes.layers - sizes.dense_layers)
     assert each == pytest.approx(np.mean(measured_us), rel=0.01)
