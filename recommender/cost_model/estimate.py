@@ -14,7 +14,7 @@ from kg.errors import InputError
 from kg.nouns.layout import ParallelLayout
 from recommender.cost_model.anchors import StepKey
 from recommender.cost_model.facts.model import NETWORK, ModelSizes
-from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.facts.physics import PHYSICS, physics_of
 from recommender.cost_model.layout_domain import UNEVEN, fullest
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.kinds import Operators, shipped
@@ -25,11 +25,13 @@ from recommender.cost_model.settings.plans import columns
 from recommender.cost_model.workloads.inference import feeds_forward, inference_step
 from recommender.cost_model.workloads.serving import serving_step
 from recommender.cost_model.workloads.serving_flow import MOST_REPLAYED
-from recommender.cost_model.workloads.steps import Steps, gpu_spread, scaled
+from recommender.cost_model.workloads.steps import Steps, scaled
 from recommender.cost_model.workloads.training import training_step
 
 LEAST_MOVE = 0.01
 """Log throughput from which an assumption moved the answer."""
+GPU_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "atom"})
+"""Engines of which published tables of GPUs measured served steps."""
 
 
 def estimate(
@@ -88,7 +90,14 @@ def class_spread(model: ModelSizes, machine: Machine, phase: str, engine: str) -
     device = machine.device
     if model.kind == NETWORK or device.ascend:
         return PHYSICS["spread"]
-    return gpu_spread("amd" if device.amd else "nvidia" if device.nvidia else "", phase, engine)
+    is_gpu, unlike = device.amd or device.nvidia, physics_of("unlike_engine_spread")
+    if not is_gpu:  # none of the tables measured it
+        return unlike.get(engine, PHYSICS["spread"])
+    if phase != "serving":
+        return PHYSICS["gpu_spread"]
+    if engine in GPU_ENGINES:
+        return physics_of("gpu_served_spread")["amd" if device.amd else "nvidia"]
+    return unlike.get(engine, PHYSICS["gpu_spread"])
 
 
 def step_key(model: ModelSizes, machine: Machine, phase: str, *, engine: str = "") -> StepKey:

@@ -22,8 +22,7 @@ from recommender.answers.answer import Abstention
 from recommender.answers.benefit import Benefit, Expected
 from recommender.answers.explanation.summary import ExplanationSummary
 from recommender.calibration.design import DesignColumns
-from recommender.cost_model.measured.priced_run import PricedRun
-from recommender.cost_model.measured.step_place import StepPlace
+from recommender.cost_model.measured.step_place import PricedRun, StepPlace
 from recommender.cost_model.question import QuestionFacts
 from recommender.diagnosis.next_measurement import NextMeasurement
 from recommender.diagnosis.pressures import Move

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from recommender.cost_model.measured.priced_run import PricedRun
-    from recommender.cost_model.measured.step_place import StepPlace
+    from recommender.cost_model.measured.step_place import PricedRun, StepPlace
     from recommender.cost_model.workloads.steps import Steps
 UNLIKE = math.log(3)
 """A run that took three times as long as its price says, or a third, is something else than was understood;

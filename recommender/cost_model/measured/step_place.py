@@ -1,4 +1,4 @@
-"""The place of a step among others: its work, its machine, its layout and its load."""
+"""The place of a step among others (work, machine, layout, load), and measured runs there."""
 
 import math
 from collections.abc import Mapping
@@ -31,6 +31,21 @@ class StepPlace(JsonNoun):
     lengths: tuple[float, ...]
     layout: tuple[float, ...]
     load: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedRun(JsonNoun):
+    """A measured run, as a correction needs to know it.
+
+    Attributes:
+        place: Its work, machine, layout and load.
+        group: Id of its problem: what is counted, and how it was timed, is alike there.
+        log_ratio: Natural log of its measured time over its modelled one.
+    """
+
+    place: StepPlace
+    group: str
+    log_ratio: float
 
 
 def place_of(phase: str, engine: str, device: str, settings: Mapping[str, object]) -> StepPlace:

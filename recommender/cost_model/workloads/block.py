@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from recommender.cost_model.facts.model import blocks_of
 from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of
 from recommender.cost_model.operators import moe
-from recommender.cost_model.settings.plans import PRECISIONS
 from recommender.cost_model.workloads import linear_attention
 from recommender.cost_model.workloads.attention_kinds import (
     AttentionWork,
@@ -25,6 +24,7 @@ from recommender.cost_model.workloads.attention_kinds import (
     index_split,
 )
 from recommender.cost_model.workloads.products import (
+    QUANTISED,
     WEIGHT_BYTES,
     OperatorCalls,
     block_products,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.operators.network import Target
-_QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 PLAIN_MATRICES = 2
 """Matrices of a feed-forward part without a gate."""
 POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
@@ -255,7 +254,7 @@ def more_kernels(model: ModelSizes, settings: Mapping[str, Floats]) -> Floats:
 def _quantised(settings: Mapping[str, Floats]) -> Floats:
     """Kernels that quantise what products of a block take."""
     return np.asarray(
-        np.isin(settings["precision"], _QUANTISED) * PHYSICS["quantised_kernels"], dtype=np.float64
+        np.isin(settings["precision"], QUANTISED) * PHYSICS["quantised_kernels"], dtype=np.float64
     )
 
 

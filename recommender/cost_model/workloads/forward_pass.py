@@ -18,11 +18,10 @@ from recommender.cost_model.settings.drafts import passes
 from recommender.cost_model.settings.plans import PRECISIONS, Columns
 from recommender.cost_model.workloads.block import BlockWork, PassSizes, forward
 from recommender.cost_model.workloads.launching import captured_share, drafting_launched_us, launched_us
-from recommender.cost_model.workloads.products import WEIGHT_BYTES, OperatorCalls, products_us
+from recommender.cost_model.workloads.products import QUANTISED, WEIGHT_BYTES, OperatorCalls, products_us
 
 if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
-_NARROW = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
 
 
 def busiest(model: ModelSizes, s: Columns, tokens: Floats) -> Floats:
@@ -43,7 +42,7 @@ def _exchange_us(
     rows = sizes.tokens * model.chosen / np.where(ep > 1, np.minimum(tp, ep), 1.0)
     network = on.network
     one = np.ones_like(ep)
-    wide = np.where(np.isin(s["precision_mlp"], _NARROW), 1 + PHYSICS["scale_bytes"] / model.hidden, 2.0)
+    wide = np.where(np.isin(s["precision_mlp"], QUANTISED), 1 + PHYSICS["scale_bytes"] / model.hidden, 2.0)
     out, back = (
         collective_us(network, on.operators, "all_to_all", rows * model.hidden * size, ep, one, captured)
         for size in (wide, 2.0)

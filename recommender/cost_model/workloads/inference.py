@@ -7,6 +7,7 @@ Arrays run over configurations.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,6 @@ from recommender.cost_model.operators.convolution import operator_list
 from recommender.cost_model.settings.plans import Columns, rule, with_groups
 from recommender.cost_model.workloads.block import PassSizes, forward
 from recommender.cost_model.workloads.networks import (
-    checked_capacity,
     convolutions_us,
     operations_us,
     served_memory_parts,
@@ -109,7 +109,7 @@ def inference_step(on: Target, model: ModelSizes, settings: Columns, devices: Fl
         throughput=throughput,
         unit="samples/s",
         memory_bytes=memory,
-        capacity_bytes=checked_capacity(device, memory),
+        capacity_bytes=device.memory_capacity if "activations" in memory else math.nan,
         power_w=power,
         energy_j=None if power is None else power * time * devices,
         devices=devices,

@@ -13,15 +13,7 @@ from recommender.cost_model.facts.physics import PHYSICS, Floats
 
 
 def prefill_us(device: Device, model: ModelSizes, sequences: Floats, length: Floats, split: Floats) -> Floats:
-    """Time of the kernels of one block for whole sequences.
-
-    Args:
-        device: The device that runs it.
-        model: What.
-        sequences: Sequences at a time.
-        length: Positions of each.
-        split: Devices that share the heads.
-    """
+    """Time of the kernels of one block for whole sequences of so many positions."""
     heads = np.maximum(model.linear_heads / split, 1.0)
     states = _state_pass_bytes(model)
     share = PHYSICS["linear_pass_share"] if device.ascend else PHYSICS["gpu_linear_pass_share"]
@@ -39,14 +31,8 @@ def decode_us(
 ) -> Floats:
     """Time to bring the states of one block on by a token: each is read, and written for every row.
 
-    Args:
-        device: The device that runs it.
-        model: What.
-        rows: Of all sequences, those of drafted tokens among them, whose states are kept until one is
-            accepted.
-        sequences: Sequences at a time.
-        split: Devices that share the heads.
-        share: Of the nominal bandwidth that streams reach.
+    Rows of drafted tokens are among them: states are kept until one is accepted. Streams reach ``share`` of
+    the nominal bandwidth.
     """
     moved = (rows + sequences) * state_bytes(model, split)
     return np.asarray(moved / (device.memory_bandwidth * share) * 1e6)

@@ -18,7 +18,7 @@ from recommender.cost_model.workloads.products import products_us
 from recommender.cost_model.workloads.steps import peaks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from recommender.cost_model.facts.device import Device
     from recommender.cost_model.facts.model import ModelSizes
@@ -61,11 +61,6 @@ def served_memory_parts(model: ModelSizes, s: Columns, reserved: float) -> dict[
     elif model.activations:
         parts["activations"] = batch * 2.0 * model.activations
     return {**parts, "reserved": np.full_like(batch, reserved)}
-
-
-def checked_capacity(device: Device, parts: Mapping[str, Floats]) -> float:
-    """Bytes that a device can allocate; NaN where a part of what is needed is not known."""
-    return device.memory_capacity if "activations" in parts else float("nan")
 
 
 def _element_bytes(s: Columns) -> Floats:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.operators.network import Target
 WEIGHT_BYTES = np.array([ELEMENT_BYTES[name] for name in PRECISIONS])
+QUANTISED = [PRECISIONS.index(name) for name in ("int8", "fp8", "w4a8")]
+"""Formats whose products take activations of 8 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recommender.cost_model.facts.device import Device
-from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of
+from recommender.cost_model.facts.physics import Floats
 from recommender.cost_model.settings.plans import CHOICES
 
 PARTS = (
@@ -19,24 +19,6 @@ PARTS = (
     "data_loading",
 )  # fmt: skip
 """Parts of the time that add up to it; hidden communication stands beside them."""
-GPU_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "atom"})
-
-
-def gpu_spread(vendor: str, phase: str, engine: str) -> float:
-    """Standard deviation of the log of the time of a language model on a GPU.
-
-    Args:
-        vendor: ``"amd"``, ``"nvidia"``, or empty for one that none of the tables measured.
-        phase: ``"training"`` or ``"serving"``.
-        engine: Id of the engine; empty if it is not stated.
-    """
-    if not vendor:
-        return physics_of("unlike_engine_spread").get(engine, PHYSICS["spread"])
-    if phase != "serving":
-        return PHYSICS["gpu_spread"]
-    if engine in GPU_ENGINES:
-        return physics_of("gpu_served_spread")[vendor]
-    return physics_of("unlike_engine_spread").get(engine, PHYSICS["gpu_spread"])
 
 
 @dataclass(frozen=True, slots=True)

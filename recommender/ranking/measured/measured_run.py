@@ -10,8 +10,7 @@ import numpy as np
 from kg.nouns.gain import NORMAL_90
 from kg.rows.trial_rows import Trial
 from recommender.cost_model.measured.correction import UNLIKE
-from recommender.cost_model.measured.priced_run import PricedRun
-from recommender.cost_model.measured.step_place import StepPlace
+from recommender.cost_model.measured.step_place import PricedRun, StepPlace
 from recommender.cost_model.step_runs import METRICS, TIMES
 
 

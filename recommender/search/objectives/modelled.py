@@ -13,7 +13,7 @@ from kg.errors import InputError
 from kg.nouns.entities import Kind, Status
 from kg.nouns.values import Settings
 from recommender.cost_model.measured.correction import RunCorrection, SiteLevel
-from recommender.cost_model.measured.priced_run import PricedRun
+from recommender.cost_model.measured.step_place import PricedRun
 from recommender.cost_model.operators.kinds import Operators
 from recommender.cost_model.priced_step import price
 from recommender.cost_model.question import Question, QuestionFacts, engine_of

@@ -24,7 +24,7 @@ from kg.triples.hardware_tree import HardwareTree
 from kg.triples.model_facts import facts_of
 from kg.triples.names import Names, ResolvedModel, ResolvedName
 from kg.triples.serialisation import from_graph
-from recommender.cost_model.measured.priced_run import PricedRun
+from recommender.cost_model.measured.step_place import PricedRun
 from recommender.cost_model.question import Question, QuestionFacts
 from recommender.measuring.environment import THIS_MACHINE, capture, this_machine
 from recommender.measuring.masking import masked_environment, masked_words

@@ -7,8 +7,7 @@ import pytest
 
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.measured.correction import OF_THE_PRICE, RunCorrection, SiteLevel
-from recommender.cost_model.measured.priced_run import PricedRun
-from recommender.cost_model.measured.step_place import StepPlace
+from recommender.cost_model.measured.step_place import PricedRun, StepPlace
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
 HERE = StepPlace(
