@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -310,12 +310,11 @@ class Anchors:
                 f"{name}: measured steps of schema {held.get('schema_version')}, not {SCHEMA_VERSION}",
                 hint=_AGAIN,
             )
+        parts = {field.name for field in fields(StepKey)}
         steps = tuple(
             MeasuredStep(
-                key=StepKey(**{n: v for n, v in row.items() if n not in {"log_ratio", "source", "spread"}}),
-                log_ratio=row["log_ratio"],
-                source=row["source"],
-                spread=row.get("spread", 0.0),
+                key=StepKey(**{name: row[name] for name in parts & row.keys()}),
+                **{name: row[name] for name in row.keys() - parts},
             )
             for row in held["steps"]
         )
@@ -324,10 +323,9 @@ class Anchors:
 
     def write(self, path: Path) -> None:
         """Write the anchors as JSON, one step a line."""
-        fields = ("phase", "engine", "device", "architecture", "model", "site")
         rows = [
             {
-                **{name: getattr(step.key, name) for name in fields},
+                **asdict(step.key),
                 "log_ratio": round(step.log_ratio, 5),
                 "source": step.source,
                 **({"spread": step.spread} if step.spread else {}),

@@ -63,23 +63,23 @@ class ModelSizes:
     """
 
     id: str
-    layers: float
-    hidden: float
-    inner: float
-    heads: float
-    kv_heads: float
-    head_size: float
-    vocabulary: float
-    matrices: float
-    experts: float
-    chosen: float
-    shared: float
-    expert_inner: float
-    kv_width: float
-    flops_per_sample: float
-    known_parameters: float
-    causal: bool
-    tokens_per_image: float
+    layers: float = 0.0
+    hidden: float = 0.0
+    inner: float = 0.0
+    heads: float = 0.0
+    kv_heads: float = 0.0
+    head_size: float = 0.0
+    vocabulary: float = 0.0
+    matrices: float = 0.0
+    experts: float = 0.0
+    chosen: float = 0.0
+    shared: float = 0.0
+    expert_inner: float = 0.0
+    kv_width: float = 0.0
+    flops_per_sample: float = 0.0
+    known_parameters: float = 0.0
+    causal: bool = False
+    tokens_per_image: float = 0.0
     encodes: bool = False
     latent: bool = False
     query_rank: float = 0.0
@@ -242,10 +242,11 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
     layered = "layers" in facts and "hidden_size" in facts
     if not layered and "flops_per_sample" in facts:
         return ModelSizes(
-            name, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
-            number_of("flops_per_sample"), number_of("parameters"), False, 0.0,
+            id=name,
+            flops_per_sample=number_of("flops_per_sample"),
+            known_parameters=number_of("parameters"),
             activations=number_of("activations_per_sample"),
-        )  # fmt: skip
+        )
     hidden, layers, heads = needed("hidden_size"), needed("layers"), needed("attention_heads")
     alone = 0.0
     if not any(name.startswith("compressed_") for name in facts):

@@ -7,7 +7,6 @@ Notation: X features (n, d); y log ratio of measured over analytic time (n,); no
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,14 +67,6 @@ def fit_constants(
     return np.asarray(best, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessFit:
-    """A fitted process and its predictions with each group left out, from one matrix inverse."""
-
-    process: Process
-    left_out: Floats
-
-
 def _covariance(
     x: Floats, theta: Floats, kernels: Sequence[Sequence[int]], rough: bool
 ) -> tuple[Floats, list[tuple[Floats, Floats, Floats]]]:
@@ -105,8 +96,12 @@ def fit_process(
     groups: Groups,
     rough: bool,
     iterations: int,
-) -> ProcessFit:
-    """A Gaussian process by maximum a posteriori likelihood, hyperparameters under a wide normal prior."""
+) -> tuple[Process, Floats]:
+    """A Gaussian process by maximum a posteriori likelihood, hyperparameters under a wide normal prior.
+
+    Returns:
+        The process, and its predictions with each group left out, from one matrix inverse.
+    """
     _need("scipy")
     from scipy.optimize import minimize
 
@@ -162,7 +157,7 @@ def fit_process(
         amplitudes[index] = theta[at]
         scales[index, list(used)] = theta[at + 1 : at + 1 + len(used)]
         at += 1 + len(used)
-    return ProcessFit(Process(x, weights, amplitudes, scales, mean, rough), left_out)
+    return Process(x, weights, amplitudes, scales, mean, rough), left_out
 
 
 def _reweighted(covariance: Floats, y: Floats, noise: Floats) -> Floats:
@@ -247,11 +242,11 @@ def fit_residual(
         fit_process(x, y, short, kernels=kernels, groups=groups, rough=rough, iterations=iterations)
         for rough in (False, True)
     ]
-    best = min(fits, key=lambda fit: _error(fit.left_out, y))
-    weight = min((0.0, 0.5, 1.0), key=lambda w: _error(w * best.left_out, y))
+    process, left_out = min(fits, key=lambda fit: _error(fit[1], y))
+    weight = min((0.0, 0.5, 1.0), key=lambda w: _error(w * left_out, y))
     if weight == 0:
         return Residual(None, None, 0.0)
-    return Residual(best.process, fit_forest(x, y) if trees else None, weight)
+    return Residual(process, fit_forest(x, y) if trees else None, weight)
 
 
 def _error(guess: Floats, y: Floats) -> float:

@@ -31,18 +31,11 @@ def adapter_kernels(model: ModelSizes, s: Columns, redo: Floats) -> Floats:
 
 
 def adapters_us(device: Device, model: ModelSizes, tokens: Floats, s: Columns, redo: Floats) -> Floats:
-    """Time of the adapters of one block in a step; 0 without adapters.
+    """Time of the adapters of one block in a step with ``redo`` repeated forward passes; 0 without adapters.
 
     Their products have few operations for a byte, so memory decides. Forward the input is read, the output
     written, and to add it two are read and one is written. Backward the output's gradient is read twice, the
     input once, and its gradient is written, and two are read and one is written to add it.
-
-    Args:
-        device: One device.
-        model: Sizes of the model.
-        tokens: Of a micro-batch on one device.
-        s: Settings.
-        redo: Forward passes that are repeated.
     """
     inputs, outputs = (sum(ends) for ends in zip(*_products(model), strict=True))
     width = (1 + redo) * (inputs + 4 * outputs) + 5 * inputs + 2 * outputs

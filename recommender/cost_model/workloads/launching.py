@@ -49,34 +49,6 @@ def between_us(device: Device, s: Columns) -> Floats:
     return np.where(s["async_scheduling"] > 0, 0.0, own) + least
 
 
-def come_together(s: Columns, device: Device, fresh: Floats, finished: Floats) -> Floats:
-    """Requests that are prefilled in one pass: as many as finish a step, as far as it has room for them.
-
-    Args:
-        s: Checked columns.
-        device: The device that runs it.
-        fresh: Tokens of a request that no prefix holds.
-        finished: Requests that a step finishes in the mean; as many take their places.
-    """
-    return np.maximum(
-        s["prefill_batch"], np.maximum(np.floor(np.minimum(finished, room_of(s, device) / fresh)), 1)
-    )
-
-
-def shared_us(launched: Floats, s: Columns, device: Device, fresh: Floats, together: Floats) -> Floats:
-    """Host time of a prefill: where all requests are of one length, those that started together end together.
-
-    Args:
-        launched: Host time of one pass.
-        s: Checked columns.
-        device: The device that runs it.
-        fresh: Tokens of a request that no prefix holds.
-        together: Requests of the pass whose device time is priced.
-    """
-    most = np.where(s["length_spread"] > 0, together, np.floor(room_of(s, device) / fresh))
-    return np.asarray(launched / np.maximum(np.minimum(most, s["batch"]) / together, 1))
-
-
 def room_of(s: Columns, device: Device) -> Floats:
     """Tokens that a step has room for."""
     open_ = PHYSICS["step_room"] if device.ascend else PHYSICS["gpu_step_room"]

@@ -18,7 +18,7 @@ from recommender.cost_model.operators.network import Network, Target, point_us
 from recommender.cost_model.settings.plans import CHOICES, Columns, divides, rule, with_groups
 from recommender.cost_model.workloads.block import BlockWork, PassSizes
 from recommender.cost_model.workloads.forward_pass import drafting_us, forward_pass
-from recommender.cost_model.workloads.launching import between_us, shared_us
+from recommender.cost_model.workloads.launching import between_us
 from recommender.cost_model.workloads.serving_flow import StepTimes, is_apart, serving_flow, step_plan
 from recommender.cost_model.workloads.serving_memory import memory_parts, on_device, sequence_bytes, weights
 from recommender.cost_model.workloads.steps import PARTS, Steps, peaks, power_w
@@ -127,7 +127,7 @@ def serving_step(
     # later chunks attend to earlier ones: the pairs of the whole sequence, less those within chunks
     pairs = np.maximum(length**2 - count * chunk**2 - (length - fresh) ** 2, 0) / np.maximum(chunk**2, 1)
     history = model.layers * prefill.block.growing_us * pairs
-    hosts = (prefill.host_us, shared_us(prefill.host_us, s, device, fresh, together))
+    hosts = (prefill.host_us, _shared_us(prefill.host_us, s, plan))
     # a prompt's blocks that the host keeps are brought to the device (op offload of ggml, 32 rows and more)
     brought = _host_fetch_us(device, network, weights(model, s) * (1 - kept), s)
     alone_s, passes_s = (
@@ -171,6 +171,12 @@ def serving_step(
         spread=PHYSICS["spread"],
         extra=extra,
     )
+
+
+def _shared_us(launched: Floats, s: Columns, plan: StepPlan) -> Floats:
+    """Host time of a prefill: where all requests are of one length, those that start together end together."""
+    most = np.where(s["length_spread"] > 0, plan.together, np.floor(plan.room / plan.fresh))
+    return np.asarray(launched / np.maximum(np.minimum(most, s["batch"]) / plan.together, 1))
 
 
 def _cache_tokens(device: Device, s: Columns, parts: Mapping[str, Floats]) -> Floats:

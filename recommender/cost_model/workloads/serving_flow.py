@@ -16,7 +16,7 @@ from recommender.cost_model.facts.device import Device
 from recommender.cost_model.facts.physics import Floats
 from recommender.cost_model.settings.drafts import tokens_a_step
 from recommender.cost_model.settings.plans import CHOICES, Columns
-from recommender.cost_model.workloads.launching import come_together, room_of
+from recommender.cost_model.workloads.launching import room_of
 from recommender.cost_model.workloads.queue import longest_waiting_s, waiting_s
 from recommender.cost_model.workloads.replay import LEAST_MEASURED, Scheduled, replayed
 
@@ -80,15 +80,17 @@ def step_plan(s: Columns, device: Device) -> StepPlan:
     # what the prefix holds is not redone
     fresh = np.maximum(s["input_len"] * (1 - s["prefix_hit"]), 1)
     chunk = np.where(s["chunk"] > 0, np.minimum(s["chunk"], fresh), fresh)
-    steps = s["output_len"] / tokens
+    steps, room = s["output_len"] / tokens, room_of(s, device)
+    # as many are prefilled in one pass as finish a step in the mean, as far as it has room for them
+    at_once = np.maximum(np.floor(np.minimum(s["batch"] / steps, room / fresh)), 1)
     return StepPlan(
         tokens=tokens,
         steps=steps,
         fresh=fresh,
         chunk=chunk,
         count=np.ceil(fresh / chunk),
-        together=come_together(s, device, fresh, s["batch"] / steps),
-        room=room_of(s, device),
+        together=np.maximum(s["prefill_batch"], at_once),
+        room=room,
     )
 
 

@@ -49,17 +49,17 @@ def test_leaving_a_group_out_by_one_inverse_is_fitting_without_it() -> None:
         x, y, np.zeros(40), kernels=((0, 1, 2),), groups=groups, rough=False, iterations=8
     )
     rest = np.setdiff1d(np.arange(40), groups[0])
-    theta_scale = np.exp(fit.process.scales[0])
+    theta_scale = np.exp(fit[0].scales[0])
     a = x * theta_scale
     square = np.maximum((a * a).sum(1)[:, None] + (a * a).sum(1)[None] - 2 * a @ a.T, 1e-6)
-    kernel = np.exp(2 * fit.process.amplitudes[0]) * (1 + np.sqrt(3 * square)) * np.exp(-np.sqrt(3 * square))
+    kernel = np.exp(2 * fit[0].amplitudes[0]) * (1 + np.sqrt(3 * square)) * np.exp(-np.sqrt(3 * square))
     # weights = (K + noise)^-1 (y - mean) gives the noise back on the diagonal
-    noise = ((y - fit.process.mean) - kernel @ fit.process.weights) / fit.process.weights
+    noise = ((y - fit[0].mean) - kernel @ fit[0].weights) / fit[0].weights
     full = kernel + np.diag(noise)
-    by_hand = fit.process.mean + kernel[np.ix_(groups[0], rest)] @ np.linalg.solve(
-        full[np.ix_(rest, rest)], (y - fit.process.mean)[rest]
+    by_hand = fit[0].mean + kernel[np.ix_(groups[0], rest)] @ np.linalg.solve(
+        full[np.ix_(rest, rest)], (y - fit[0].mean)[rest]
     )
-    assert fit.left_out[groups[0]] == pytest.approx(by_hand, abs=1e-4)
+    assert fit[1][groups[0]] == pytest.approx(by_hand, abs=1e-4)
 
 
 def test_the_process_interpolates_a_smooth_function() -> None:
@@ -68,8 +68,8 @@ def test_the_process_interpolates_a_smooth_function() -> None:
     fit = learning.fit_process(
         x, y, np.zeros(120), kernels=((0, 1, 2),), groups=groups, rough=False, iterations=25
     )
-    assert np.mean(np.abs(fit.left_out - y)) < 0.03
-    assert fit.process.predict(x) == pytest.approx(y, abs=0.05)
+    assert np.mean(np.abs(fit[1] - y)) < 0.03
+    assert fit[0].predict(x) == pytest.approx(y, abs=0.05)
 
 
 def test_pure_noise_gets_no_weight() -> None:
