@@ -96,7 +96,8 @@ def class_spread(model: ModelSizes, machine: Machine, phase: str, engine: str) -
     if phase != "serving":
         return PHYSICS["gpu_spread"]
     if engine in GPU_ENGINES:
-        return physics_of("gpu_served_spread")["amd" if device.amd else "nvidia"]
+        served = physics_of("gpu_served_spread")
+        return served["amd"] if device.amd else served["nvidia"]
     return unlike.get(engine, PHYSICS["gpu_spread"])
 
 

@@ -174,7 +174,7 @@ def serving_step(
 
 
 def _shared_us(launched: Floats, s: Columns, plan: StepPlan) -> Floats:
-    """Host time of a prefill: where all requests are of one length, those that start together end together."""
+    """Host time of a prefill: requests of one length that started together end together."""
     most = np.where(s["length_spread"] > 0, plan.together, np.floor(plan.room / plan.fresh))
     return np.asarray(launched / np.maximum(np.minimum(most, s["batch"]) / plan.together, 1))
 
