@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kg.nouns.entities import Kind, Measurement, Problem, Source, Status
-from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
+from kg.nouns.knowledge import Level
 from kg.nouns.values import Settings
 from kg.rows.trial_rows import ProblemRow, Trial
 from kg.rows.trials import TrialStore
-from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import Distance, HardwareTree
-from kg.triples.serialisation import to_triples
 from recommender.retrieval.neighbours import Neighbour
+from tests.samples.hardware_nodes import facts, node, tree_of
 from tests.samples.problems import make_problem
 
 SOURCE = Source(title="a test")
@@ -22,7 +21,6 @@ Row = tuple[Mapping[str, object], float | None]
 
 def tree() -> HardwareTree:
     """Two vendors; ``one`` has two architectures, ``near`` and ``same`` share one."""
-    graph = GraphStore()
     nodes = [
         ("one", Level.VENDOR, None, 0.0),
         ("arch-a", Level.ARCHITECTURE, "one", 0.0),
@@ -33,26 +31,12 @@ def tree() -> HardwareTree:
         ("other", Level.VENDOR, None, 0.0),
         ("foreign", Level.DEVICE, "other", 100.0),
     ]
-    for name, level, broader, units in nodes:
-        facts = (
-            (
-                Fact(
-                    name="compute_units",
-                    value=units,
-                    source=SOURCE,
-                    kind=FactKind.MEASURED,
-                    confidence=Confidence.HIGH,
-                ),
-            )
-            if units
-            else ()
+    return tree_of(
+        *(
+            node(name, level, broader, facts=facts(compute_units=units) if units else ())
+            for name, level, broader, units in nodes
         )
-        graph.extend(
-            to_triples(
-                HardwareProfile(id=name, labels={"en": name}, level=level, broader=broader, facts=facts)
-            )
-        )
-    return HardwareTree(graph)
+    )
 
 
 def problem(hardware: str = "same", size: int = 1024, count: int | None = None) -> Problem:

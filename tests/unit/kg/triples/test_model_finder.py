@@ -3,14 +3,13 @@
 import pytest
 
 from kg.errors import AmbiguousEntityError, UnknownEntityError, UnsizedModelError
-from kg.nouns.entities import Source
-from kg.nouns.knowledge import Confidence, Fact, FactKind, Model, ModelFamily
+from kg.nouns.knowledge import Model, ModelFamily
 from kg.triples.graph import GraphStore
 from kg.triples.model_finder import FoundModel, ModelSearch, find_model, models_of_size
 from kg.triples.names import Names
 from kg.triples.serialisation import to_triples
+from tests.samples.hardware_nodes import facts
 
-SOURCE = Source(title="a document")
 SIZES = {"hidden_size": 4096, "layers": 32, "attention_heads": 32}
 
 
@@ -23,22 +22,13 @@ def store() -> GraphStore:
         "long-deeper": {**SIZES, "layers": 40, "max_positions": 8192},
         "mixture": {**SIZES, "experts": 8},
     }
-    for name, facts in models.items():
+    for name, stated in models.items():
         model = Model(
             id=name,
             labels={"en": name},
             family="f",
             architecture="decoder",
-            facts=tuple(
-                Fact(
-                    name=fact,
-                    value=value,
-                    source=SOURCE,
-                    kind=FactKind.DOCUMENTED,
-                    confidence=Confidence.HIGH,
-                )
-                for fact, value in facts.items()
-            ),
+            facts=facts(**stated),
         )
         store.extend(to_triples(model))
     return store
@@ -91,10 +81,6 @@ def zoo() -> GraphStore:
         ("Fx4-preview", "fox", 295e9),
         ("Fox-Air-2", "fox", 106e9),
     ):
-        count = Fact(
-            name="parameters", value=parameters, source=SOURCE,
-            kind=FactKind.DOCUMENTED, confidence=Confidence.HIGH,
-        )  # fmt: skip
         store.extend(
             to_triples(
                 Model(
@@ -102,7 +88,7 @@ def zoo() -> GraphStore:
                     labels={"en": name},
                     family=family,
                     architecture="decoder",
-                    facts=(count,),
+                    facts=facts(parameters=parameters),
                 )
             )
         )

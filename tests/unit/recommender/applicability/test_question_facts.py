@@ -4,39 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 from kg.nouns.entities import Better, Hardware, Limit, Objective, Problem, Source, Workload, WorkloadKind
-from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level, Model
+from kg.nouns.knowledge import Level, Model
 from kg.nouns.values import Settings
-from kg.triples.graph import GraphStore
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.serialisation import to_triples
 from recommender.applicability.question_facts import question_facts, table_bytes
 from recommender.workspace.workspace import Workspace
-
-BOOK = Source(title="a book")
-
-
-def fact(name: str, value: Any) -> Fact:
-    return Fact(name=name, value=value, source=BOOK, kind=FactKind.CONFIG, confidence=Confidence.HIGH)
+from tests.samples.hardware_nodes import facts, node, tree_of
 
 
 def tree() -> HardwareTree:
-    store = GraphStore()
-    nodes = [
-        HardwareProfile(id="huawei", labels={"en": "Huawei"}, level=Level.VENDOR),
-        HardwareProfile(
-            id="npu",
-            labels={"en": "NPU"},
-            level=Level.DEVICE,
-            broader="huawei",
-            facts=(
-                fact("memory_bytes", 64 << 30),
-                fact("peak_fp16_flops", 3e14),
-                fact("peak_bf16_flops", 3e14),
-            ),
-        ),
-    ]
-    store.extend([triple for node in nodes for triple in to_triples(node)])
-    return HardwareTree(store)
+    stated = facts(memory_bytes=64 << 30, peak_fp16_flops=3e14, peak_bf16_flops=3e14)
+    return tree_of(node("huawei", Level.VENDOR), node("npu", Level.DEVICE, "huawei", facts=stated))
 
 
 def problem(**changes: Any) -> Problem:
@@ -63,7 +41,7 @@ MOE = Model(
     labels={"en": "M"},
     family="qwen",
     architecture="moe-decoder",
-    facts=(fact("experts", 128), fact("attention_kind", "latent"), fact("parameters", 30e9)),
+    facts=facts(experts=128, attention_kind="latent", parameters=30e9),
 )
 
 
@@ -100,8 +78,9 @@ def test_what_nobody_states_is_unknown() -> None:
 
 
 def test_a_configuration_that_was_read_names_the_layers_that_draft() -> None:
-    read = replace(fact("layers", 48), source=Source(title="c", url="https://hub/m/blob/main/config.json"))
-    unread = replace(MOE, facts=(fact("layers", 48),))
+    [sheet] = facts(layers=48)
+    read = replace(sheet, source=Source(title="c", url="https://hub/m/blob/main/config.json"))
+    unread = replace(MOE, facts=(sheet,))
     assert "draft_layers" not in question_facts(problem(), tree(), unread)
     assert question_facts(problem(), tree(), replace(unread, facts=(read,)))["draft_layers"] == 0
 

@@ -3,40 +3,28 @@
 import pytest
 
 from kg.errors import InputError
-from kg.nouns.entities import Source
-from kg.nouns.knowledge import Confidence, Fact, FactKind, HardwareProfile, Level
-from kg.triples.graph import GraphStore
+from kg.nouns.knowledge import Level
 from kg.triples.hardware_tree import HardwareTree
-from kg.triples.serialisation import to_triples
 from recommender.cost_model.machine import device_and_server, link_note, machine, told_facts, usual_server
 from recommender.workspace.workspace import Workspace
+from tests.samples.hardware_nodes import facts, node, tree_of
 
 
 def tree(*nodes: tuple[str, str, str, dict[str, float]]) -> HardwareTree:
     """Nodes by id, the one above, the device that a server holds, and facts."""
-    graph = GraphStore()
-    source = Source(title="Guide", url="https://example.org")
-    for name, above, held, facts in nodes:
-        made = HardwareProfile(
-            id=name,
-            labels={"en": name},
-            level=Level.SERVER if held else Level.DEVICE if above else Level.VENDOR,
-            broader=above or None,
-            device=held,
-            device_count=int(facts["device_count"]) if held else None,
-            facts=tuple(
-                Fact(
-                    name=fact,
-                    value=value,
-                    source=source,
-                    kind=FactKind.DOCUMENTED,
-                    confidence=Confidence.HIGH,
-                )
-                for fact, value in facts.items()
-            ),
+    return tree_of(
+        *(
+            node(
+                name,
+                Level.SERVER if held else Level.DEVICE if above else Level.VENDOR,
+                above or None,
+                device=held,
+                device_count=int(stated["device_count"]) if held else None,
+                facts=facts(**stated),
+            )
+            for name, above, held, stated in nodes
         )
-        graph.extend(to_triples(made))
-    return HardwareTree(graph)
+    )
 
 
 LINK = {"link_bandwidth_bytes_per_s": 1e11}

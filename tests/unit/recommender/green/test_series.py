@@ -1,12 +1,11 @@
 """Series from tables: gaps, doubled and skipped hours, mixed steps and units, labels."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ingest.files.times import zone_of
 from ingest.formats.intensity.table import IntensityTable
 from kg.errors import InputError
 from recommender.green.series import green_windows, series_from
@@ -91,16 +90,6 @@ def test_several_regions_need_a_name() -> None:
 def test_odd_steps_are_refused() -> None:
     with pytest.raises(InputError, match="7 minutes"):
         series_from([table([0, 7, 14, 21], [1, 2, 3, 4])], region="XX")
-
-
-@pytest.mark.parametrize(("name", "hours"), [("UTC", 0), ("+05:30", 5.5), ("Asia/Shanghai", 8)])
-def test_zones(name: str, hours: float) -> None:
-    assert datetime(2026, 1, 1, tzinfo=zone_of(name)).utcoffset() == timedelta(hours=hours)
-
-
-def test_an_unknown_zone_is_refused() -> None:
-    with pytest.raises(InputError, match="no time zone 'Mars'"):
-        zone_of("Mars")
 
 
 def test_local_days_have_48_slots_all_year() -> None:

@@ -57,6 +57,7 @@ def measure(made: ServingEvaluator, bar: float | None = None, **flags: tuple[str
 def test_more_slots_give_more_tokens_and_a_slow_kernel_fewer(evaluator: ServingEvaluator) -> None:
     slower = {**evaluator.place.base, "TOKEN_MS": "20"}  # so that a busy machine adds little to it
     evaluator.place = replace(evaluator.place, base=slower)
+    evaluator.load = replace(LOAD, output_len=3)
     base = measure(evaluator)
     runs = (base, measure(evaluator, max_num_seqs=("1",)), measure(evaluator, enforce_eager=()))
     best, one, slow = (item.value or 0.0 for item in runs)
@@ -241,12 +242,12 @@ def test_a_rate_between_two_that_were_probed() -> None:
 
 
 def test_two_of_three_rates_tell_a_comparison(evaluator: ServingEvaluator) -> None:
-    """Four slots of some 24 ms each keep 4 requests a second, and of 2,000 nearly all wait for their turn."""
+    """Four slots of some 24 ms each keep 20 requests a second, and of 2,000 nearly all wait for their turn."""
     evaluator.load = replace(LOAD, kind=LoadKind.FIND, requests=20)
     evaluator.limits = [LatencyLimit.parse("ttft_p90<=150ms")]
-    rates = (4.0, 2_000.0, 20_000.0)
+    rates = (20.0, 2_000.0, 20_000.0)
     found = evaluator.evaluate(
         TuneStart(edits=ScriptEdits(), number=0, seed=1, rates=rates), threading.Event()
     )
     assert found.probes == 2
-    assert 4 <= (found.value or 0) < 2_000
+    assert 20 <= (found.value or 0) < 2_000

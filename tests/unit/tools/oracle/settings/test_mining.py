@@ -1,11 +1,18 @@
 """A release as a whole."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tools.oracle.settings.mining import mine
 from tools.oracle.settings.plans import PLANS, SYSTEM, Plan
+from tools.oracle.settings.source import Mined
+
+
+def mined(folder: Path, release: str = "main", **plan: Any) -> dict[str, Mined]:
+    """Settings of a toy by key."""
+    return {item.key: item for item in mine(Plan(software="toy", source="", **plan), folder, release)}
 
 
 def test_sections_of_a_file_are_objects_with_the_fields_of_their_class(tmp_path: Path) -> None:
@@ -16,15 +23,13 @@ def test_sections_of_a_file_are_objects_with_the_fields_of_their_class(tmp_path:
         "    count: int = Field(1, ge=0, alias='shard_count')\n"
         "    old: bool = Field(None, json_schema_extra={'deprecated': True, 'new_param': 'count'})\n"
     )
-    plan = Plan(
-        software="toy",
-        source="",
+    found = mined(
+        tmp_path,
         library=("config.py",),
         sections={"shards": ("Shards",)},
         places={"json": "toy.json"},
         file="json",
     )
-    found = {item.key: item for item in mine(plan, tmp_path)}
     assert found["shards"].forbids
     count = found["shards.shard_count"]
     assert (count.type, count.default, count.low, count.aliases) == ("int", 1, 0, ("shards.count",))
@@ -43,11 +48,14 @@ def test_a_class_may_derive_from_one_of_its_name_in_another_repository(tmp_path:
     )
     inside = ("inner", "https://host/{ref}/{path}", "commit")
     classes: dict[str, tuple[str, ...]] = {"model": ("Rows",)}
-    plan = Plan(software="toy", source="", library=("own.py", "inner"), sections=classes, submodule=inside)
-    plan.places["yaml"] = "x"
-    found = {item.key: item.path for item in mine(plan, tmp_path)}
+    places = {"yaml": "x"}
+    found = mined(tmp_path, library=("own.py", "inner"), sections=classes, submodule=inside, places=places)
     core = "https://host/abc123/core/config.py#L2"
-    assert found == {"model.count": core, "model.wide": "own.py", "model.size": "own.py"}
+    assert {key: item.path for key, item in found.items()} == {
+        "model.count": core,
+        "model.wide": "own.py",
+        "model.size": "own.py",
+    }
 
 
 TREE = """
@@ -68,28 +76,24 @@ class Trainer:
 
 def test_a_truth_of_a_section_takes_a_value_where_its_plan_says_so(tmp_path: Path) -> None:
     (tmp_path / "c.py").write_text("class Data:\n    packed: bool = False\n    size: int = 1\n")
-    plan = Plan(
-        software="toy",
-        source="",
+    found = mined(
+        tmp_path,
         library=("*.py",),
         sections={"data": ("Data",)},
         places={"flag": ""},
         valued=True,
     )
-    found = {item.key: item.nargs for item in mine(plan, tmp_path)}
-    assert found == {"--data.packed": "?", "--data.size": None}
+    assert {key: item.nargs for key, item in found.items()} == {"--data.packed": "?", "--data.size": None}
 
 
 def test_classes_inside_others_make_flags_with_dots(tmp_path: Path) -> None:
     (tmp_path / "config.py").write_text(TREE)
-    plan = Plan(
-        software="toy",
-        source="",
+    found = mined(
+        tmp_path,
         library=("*.py",),
         sections={"": ("JobConfig", "Trainer.Config")},
         places={"flag": ""},
     )
-    found = {item.key: item for item in mine(plan, tmp_path)}
     assert {key: (item.type, item.default) for key, item in found.items()} == {
         "--steps": ("int", 10),
         "--loader.rate": ("float", 0.1),
@@ -105,15 +109,13 @@ def test_what_a_constructor_takes_is_set_in_code(tmp_path: Path) -> None:
         "    def __init__(self, content):\n"
         "        pass\n"
     )
-    plan = Plan(
-        software="toy",
-        source="",
+    found = mined(
+        tmp_path,
         library=("*.py",),
         sections={"Planner": ("Planner",), "Wrapper": ("Wrapper",)},
         places={"code": ""},
     )
-    found = {item.key: (item.place, item.type, item.default) for item in mine(plan, tmp_path)}
-    assert found == {
+    assert {key: (item.place, item.type, item.default) for key, item in found.items()} == {
         "Planner.topology": ("code", "any", None),
         "Planner.batch": ("code", "int", None),
         "Planner.bins": ("code", "int", 100),
@@ -126,16 +128,17 @@ def test_a_class_adds_types_to_a_file_of_defaults_but_no_keys(tmp_path: Path) ->
     (tmp_path / "types.py").write_text(
         "class All:\n    steps: float = 1\n    model: str = 'a'\n    derived: int = 0\n"
     )
-    plan = Plan(
-        software="toy",
-        source="",
+    found = mined(
+        tmp_path,
         library=("*.py",),
         hydra=("base.yml",),
         sections={"": ("All",)},
         places={"yaml": "base.yml"},
     )
-    found = {item.key: (item.type, item.default) for item in mine(plan, tmp_path)}
-    assert found == {"steps": ("float", 5), "model": ("str", None)}
+    assert {key: (item.type, item.default) for key, item in found.items()} == {
+        "steps": ("float", 5),
+        "model": ("str", None),
+    }
 
 
 def test_a_default_that_programs_disagree_on_is_none_of_theirs(tmp_path: Path) -> None:
@@ -145,17 +148,14 @@ def test_a_default_that_programs_disagree_on_is_none_of_theirs(tmp_path: Path) -
             f'parser.add_argument("--steps", type=int, default={default})\n'
             f'parser.add_argument("--seed", type=int, default=7)\n'
         )
-    plan = Plan(software="toy", source="", arguments=("a.py", "b.py"), several=True)
-    found = {item.key: item.stated for item in mine(plan, tmp_path)}
-    assert found == {"--seed": True, "--steps": False}
+    found = mined(tmp_path, arguments=("a.py", "b.py"), several=True)
+    assert {key: item.stated for key, item in found.items()} == {"--seed": True, "--steps": False}
 
 
 def test_facts_of_pages_are_added_to_what_sources_leave_open(tmp_path: Path) -> None:
     (tmp_path / "envs.py").write_text('import os\nVALUE = os.environ["TOY"]\n')
-    plan = Plan(
-        software="toy", source="", environment=("*.py",), facts={"TOY": {"choices": [0, 1], "default": 1}}
-    )
-    [item] = mine(plan, tmp_path)
+    facts = {"TOY": {"choices": [0, 1], "default": 1}}
+    [item] = mined(tmp_path, environment=("*.py",), facts=facts).values()
     assert (item.choices, item.default, item.stated) == ((0, 1), 1, True)
 
 
@@ -163,7 +163,7 @@ def test_facts_of_pages_are_added_to_what_sources_leave_open(tmp_path: Path) -> 
 def test_a_fact_may_be_true_from_a_release_on(tmp_path: Path, release: str, conflicts: object) -> None:
     (tmp_path / "envs.py").write_text('import os\nVALUE = os.environ["TOY"]\n')
     facts = {"TOY": {"since": "1.2", "conflicts": ["a"]}}
-    [item] = mine(Plan(software="toy", source="", environment=("*.py",), facts=facts), tmp_path, release)
+    [item] = mined(tmp_path, release, environment=("*.py",), facts=facts).values()
     assert item.conflicts == conflicts
 
 
