@@ -19,17 +19,18 @@ a miss where the question can be answered.
 
 import argparse
 import datetime
+import gzip
 import hashlib
 import json
 import math
 import random
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -128,7 +129,7 @@ class Run(argparse.Namespace):
         return bool(self.known.resolve() == self.asked.resolve())
 
     def last_line(self, figures: Mapping[str, object], *, n: int | None = None) -> None:
-        """Print the figures as one line of JSON, with the seed and what it drew.
+        """Print the figures for people, then as one line of JSON with the seed and what it drew.
 
         Args:
             figures: By name.
@@ -136,6 +137,7 @@ class Run(argparse.Namespace):
         """
         about = {"seed": self.seed, "n": n, "held_out": self.held_out, "quick": self.quick}
         spent = {"cpu_s": round(time.process_time() - self.since, 1)}
+        print(*drawn_up(plain(figures)), sep="\n")
         last_line(about | spent | dict(figures))
 
 
@@ -148,26 +150,40 @@ def read(doc: str | None, *options: Option, quick: str = "", published: int = 0)
         quick: What ``--quick`` leaves out.
         published: Seed of the published figures, which ``--all`` takes.
     """
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for one in options:
-        parser.add_argument(*one.names, **one.told)  # type: ignore[arg-type]  # argparse checks them
-    parser.add_argument("--quick", action="store_true", help=quick or "the same: it has no shorter form")
-    parser.add_argument("--seed", type=_seed, help="draws the groups and random numbers; week if none")
-    parser.add_argument("--all", action="store_true", help="every group, with the published random numbers")
-    run = parser.parse_args(namespace=Run())
-    for one in options:
-        long = next((name for name in one.names if name.startswith("--")), one.names[0])
-        name = long.lstrip("-").replace("-", "_")
-        given = getattr(run, name, None) if one.is_place else None
-        for path in given if isinstance(given, list) else [given]:
-            if path is not None and not path.exists():
-                refuse(f"{path} is not there ({one.names[0]}): name what exists")
+    run = Run()
+    usual = (
+        option("--quick", action="store_true", help=quick or "the same: it has no shorter form"),
+        option("--seed", type=_seed, help="draws the groups and random numbers; week if none"),
+        option("--all", action="store_true", help="every group, with the published random numbers"),
+    )
+    parse(doc, *options, *usual, into=run)
     if run.seed is None:
         run.seed = published if run.all else week(datetime.date.today())
     run.held_out, run.since = {}, time.process_time()
     sys.excepthook = _one_line
     print(f"seed {run.seed}{', every group' if run.all else ''}")
     return run
+
+
+def parse(doc: str | None, *options: Option, into: argparse.Namespace | None = None) -> argparse.Namespace:
+    """Read options alone, as a tool does; ends with exit code 2 and one line where a place is not there.
+
+    Args:
+        doc: Docstring of the module, shown by ``--help``.
+        options: What it takes.
+        into: What is given its values; new if none.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for one in options:
+        parser.add_argument(*one.names, **one.told)  # type: ignore[arg-type]  # argparse checks them
+    found = parser.parse_args(namespace=into)
+    for one in options:
+        long = next((name for name in one.names if name.startswith("--")), one.names[0])
+        given = getattr(found, long.lstrip("-").replace("-", "_"), None) if one.is_place else None
+        for path in given if isinstance(given, list) else [given]:
+            if path is not None and not path.exists():
+                refuse(f"{path} is not there ({one.names[0]}): name what exists")
+    return found
 
 
 def refuse(reason: str, code: int = 2) -> NoReturn:
@@ -197,6 +213,18 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The records of a file of JSON Lines, packed or not; none where it is not there."""
+    if not path.is_file():
+        return
+    with (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8") as lines
+    ):
+        yield from (json.loads(line) for line in lines if line.strip())
+
+
 def mean(values: Iterable[float], digits: int = 4) -> float | None:
     """The mean; None of nothing."""
     held = [float(value) for value in values]
@@ -219,6 +247,29 @@ def percentile(values: Iterable[float], part: float = 50, digits: int = 2) -> fl
     return round(held[low] + (at - low) * (held[high] - held[low]), digits)
 
 
+def accuracy(logs: Sequence[float], errors: Sequence[float] | None = None) -> dict[str, Any]:
+    """Errors by the logs of what is said over what was measured.
+
+    ``median`` with its ``median_90`` by redrawing, and ``within_25``, per cent; ``bias`` is a factor.
+
+    Args:
+        logs: Of each.
+        errors: In per cent, where they are not of what was measured.
+    """
+    errors = [100 * abs(math.expm1(one)) for one in logs] if errors is None else errors
+    return {
+        "n": len(logs), "median": percentile(errors, digits=1), "median_90": median_90(errors),
+        "within_25": mean((one <= 25 for one in errors), 3),
+        "bias": round(math.exp(np.median(logs)), 2) if len(logs) else None,
+    }  # fmt: skip
+
+
+def spearman(one: Sequence[float], other: Sequence[float]) -> float:
+    """Correlation of ranks, equal values in the order in which they stand."""
+    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (one, other)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
 def median_90(values: Sequence[float]) -> list[float] | None:
     """Nine tenths of the medians of redrawn values; None of nothing."""
     if not values:
@@ -238,6 +289,16 @@ def plain(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value
+
+
+def drawn_up(figures: object, path: str = "") -> Iterator[str]:
+    """Figures for people: those that stand side by side on a line, behind the place where they stand."""
+    inner = figures if isinstance(figures, dict) else {}
+    if side := {name: value for name, value in inner.items() if not isinstance(value, dict)}:
+        numbers = (f"{value:.4g}" if isinstance(value, float) else f"{value}" for value in side.values())
+        yield f"{path or 'figures'}: " + ", ".join(map(" ".join, zip(side, numbers, strict=True)))
+    for name, value in inner.items():
+        yield from drawn_up(value, f"{path}/{name}".strip("/"))
 
 
 def last_line(figures: Mapping[str, object]) -> None:

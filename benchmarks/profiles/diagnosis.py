@@ -11,37 +11,19 @@ import resource
 import sys
 import tempfile
 import time
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import harness
 from benchmarks.profiles import mechanism_scores, simulated_runs
+from benchmarks.profiles.mechanism_scores import told
 from benchmarks.profiles.mechanisms.table import MECHANISMS
-from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
-from kg.nouns.knowledge import Bottleneck, Cause
-from recommender.diagnosis.causes.network import CauseNetwork
-from recommender.diagnosis.diagnosis import Diagnosis, diagnose
 from recommender.diagnosis.rank.view import View
-from recommender.diagnosis.thresholds import Thresholds
-from recommender.store.shipped_knowledge import knowledge
 
 PART = 1 / 3
 """Part of the mechanisms that a seed draws with ``--bases``."""
-
-
-@cache
-def shipped() -> tuple[CauseNetwork, Thresholds]:
-    """The shipped bottlenecks and causes, and what shows them."""
-    nodes = [noun for noun in knowledge() if isinstance(noun, (Bottleneck, Cause))]
-    return CauseNetwork.of(nodes), Thresholds.of(node for node in nodes if isinstance(node, Bottleneck))
-
-
-def told(now: Profile, before: Profile | None) -> Diagnosis:
-    """The product's diagnosis of a run."""
-    return diagnose(now, *shipped(), before=before)
 
 
 def readers(folder: Path) -> dict[str, object]:
@@ -56,7 +38,7 @@ def readers(folder: Path) -> dict[str, object]:
             failed += 1
             print(f"{home.name}: {fault!r}", file=sys.stderr)
             continue
-        diagnose(profile, *shipped())
+        told(profile, None)
         slowest = max(slowest, time.process_time() - began)
         read += 1
         for rank in profile.ranks:
@@ -91,7 +73,6 @@ def main() -> None:
     given = harness.read(
         __doc__,
         harness.place("--profiles", "--known"),
-        harness.option("--trace-mb", type=int, help="Size of the generated trace; 1000 unless quick."),
         harness.option("--bases", type=int, help="Jobs that the seed draws; all if none."),
         quick="One repeat of each fault, a small trace.",
     )
@@ -104,12 +85,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         where = Path(temporary)
         if not given.bases:  # first: the peak of memory is its own
-            report["trace"] = large_trace(where, given.trace_mb or (20 if given.quick else 1000))
+            report["trace"] = large_trace(where, 20 if given.quick else 1000)
         strict = mechanism_scores.score(
             given.profiles,
             where,
             given.rng(),
-            told,
             names=tuple(names),
             runs=1 if given.quick else 3,
             mechanisms=mechanisms,

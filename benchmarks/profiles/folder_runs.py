@@ -5,7 +5,6 @@ it: kernels with their steps, the split of each step with ``Preparing``, and cal
 did is in none of these.
 """
 
-import csv
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.profiles import traced_runs as runs
-from benchmarks.profiles.profile_files import STEP, covered
-from benchmarks.profiles.simulated_runs import COLUMNS, HOME, Chip, kernel
+from benchmarks.profiles.profile_files import STEP, clock, covered, write_table
+from benchmarks.profiles.simulated_runs import HOME, Chip, kernel
 from benchmarks.profiles.traced_runs import Run, World
 
 CUBE, MIXED, VECTOR = "AI_CORE", "MIX_AIC", "AI_VECTOR_CORE"
@@ -69,14 +68,13 @@ def write_folder(world: World, random: np.random.Generator, folder: Path, chip: 
         step = max(0, int(np.searchsorted(begins, event["ts"], side="right")) - 1)
         spans[step].append((event["ts"], event["ts"] + event["dur"]))
         cells = kernel(*KINDS[event["name"]], event["dur"], 0, random, chip)
-        whole, part = 1_700_000_000_000_000 + int(event["ts"]), f"{event['ts'] % 1:.3f}"[1:]
         cells |= {
             "Step Id": names[step],
-            "Start Time(us)": f"{whole}{part}\t",
+            "Start Time(us)": clock(event["ts"]),
             "Duration(us)": f"{event['dur']:.3f}",
         }
         rows.append({**cells, "Wait Time(us)": "0"})
-    _table(inside / "kernel_details.csv", COLUMNS, rows)
+    write_table(inside / "kernel_details.csv", rows)
     steps = []
     leads = [*(spans[place][0][0] - mark["ts"] for place, mark in enumerate(marks)), 0.0]
     for place, mark in enumerate(marks):  # a stretch without work is of the step in which it begins
@@ -84,8 +82,8 @@ def write_folder(world: World, random: np.random.Generator, folder: Path, chip: 
         split = dict.fromkeys(STEP, 0.0) | {"Computing": busy, "Free": stage - busy, "Stage": stage}
         split["Preparing"] = leads[place]
         steps.append({"Step": names[place], **{name: f"{us:.3f}" for name, us in split.items()}})
-    _table(inside / "step_trace_time.csv", ["Step", *STEP], steps)
-    _table(inside / "api_statistic.csv", CALL_COLUMNS, _calls(run))
+    write_table(inside / "step_trace_time.csv", steps)
+    write_table(inside / "api_statistic.csv", _calls(run))
     (home / "profiler_info_0.json").write_text('{"rank_id": 0, "torch_npu_version": "2.7.1"}')
     return folder
 
@@ -104,10 +102,3 @@ def _calls(run: Run) -> list[dict[str, str]]:
                                 f"{min(us):.2f}", f"{max(us):.2f}", f"{np.var(us):.3f}"), strict=True))
         for (level, name), us in times.items()
     ]  # fmt: skip
-
-
-def _table(path: Path, columns: tuple[str, ...] | list[str], rows: list[dict[str, str]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(rows)

@@ -6,6 +6,7 @@ each edit ranks meet again in their collectives: those that come early wait.
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from benchmarks.profiles.profile_files import Random, RankFiles
 from benchmarks.profiles.simulated_runs import HOME, LEFT_OUT, World, simulate
 from ingest.profiles.facts.run import Profile
 from ingest.profiles.folders import read_profile
-from recommender.diagnosis.diagnosis import Diagnosis, confidence_of
+from kg.nouns.knowledge import Bottleneck, Cause
+from recommender.diagnosis.causes.network import CauseNetwork
+from recommender.diagnosis.diagnosis import Diagnosis, confidence_of, diagnose
 from recommender.diagnosis.ledger.accounts import COMPUTING, keep_ledger
-
-Diagnose = Callable[[Profile, Profile | None], Diagnosis]
+from recommender.diagnosis.thresholds import Thresholds
+from recommender.store.shipped_knowledge import knowledge
 
 CHOOSING = ("msinsight_text_level1", "dense, four ranks")
 REPORTED = ("msinsight_st_level2", "msinsight_text_level0", "wide, another chip", "overlapped")
@@ -33,6 +36,18 @@ GROWTH = (0.08, 0.35)
 LEAST_SHARE = 0.15
 ACTS = 0.7
 """Part of the asked cost by which the step must grow: else the job hides it, or has too little to act on."""
+
+
+@cache
+def shipped() -> tuple[CauseNetwork, Thresholds]:
+    """The shipped bottlenecks and causes, and what shows them."""
+    nodes = [noun for noun in knowledge() if isinstance(noun, (Bottleneck, Cause))]
+    return CauseNetwork.of(nodes), Thresholds.of(node for node in nodes if isinstance(node, Bottleneck))
+
+
+def told(now: Profile, before: Profile | None) -> Diagnosis:
+    """The product's diagnosis of a run."""
+    return diagnose(now, *shipped(), before=before)
 
 
 def jobs(folder: Path, names: tuple[str, ...]) -> dict[str, list[RankFiles]]:
@@ -108,7 +123,6 @@ def score(
     folder: Path,
     where: Path,
     random: Random,
-    diagnose: Diagnose,
     *,
     names: tuple[str, ...],
     runs: int,
@@ -119,9 +133,8 @@ def score(
 
     Each cause that is named adds to ``claims`` its part of the cost of all named, and whether it was put in.
     """
-    alone: list[tuple[str, bool, bool]] = []
+    asked: dict[str, list[tuple[str, bool, bool]]] = {"alone": [], "beside": []}
     claims = [] if claims is None else claims
-    beside: list[tuple[str, bool]] = []
     healthy: list[bool] = []
     missed: dict[str, list[str]] = {}
     for job, ranks in jobs(folder, names).items():
@@ -130,39 +143,32 @@ def score(
         own = max(own_loss_us(base), LEAST_SHARE * step)
         for mechanism in mechanisms:
             for _ in range(runs):
-                cost = own * float(random.uniform(*ABOVE))
-                after = _altered(ranks, mechanism.edit, cost, random, where)
-                if after is not None:
-                    found = diagnose(after, None).findings
+                for how, before in (("alone", None), ("beside", base)):
+                    share = float(random.uniform(*(ABOVE if before is None else GROWTH)))
+                    cost = own * share if before is None else step * share / (1 - share)
+                    after = _altered(ranks, mechanism.edit, cost, random, where)
+                    if after is None:
+                        continue
+                    found = told(after, before).findings
                     claims += [(item.part, item.cause.node in mechanism.nodes) for item in found]
                     named = [item.cause.node for item in found]
                     right = bool(mechanism.nodes & set(named[:1]))
-                    alone.append((mechanism.name, right, bool(mechanism.nodes & set(named))))
+                    asked[how].append((mechanism.name, right, bool(mechanism.nodes & set(named))))
                     if not right:
-                        missed[f"alone: {mechanism.name}, {job}"] = named
-                share = float(random.uniform(*GROWTH))
-                after = _altered(ranks, mechanism.edit, step * share / (1 - share), random, where)
-                if after is not None:
-                    found = diagnose(after, base).findings
-                    claims += [(item.part, item.cause.node in mechanism.nodes) for item in found]
-                    named = [item.cause.node for item in found]
-                    beside.append((mechanism.name, bool(mechanism.nodes & set(named[:1]))))
-                    if not beside[-1][1]:
-                        missed[f"beside: {mechanism.name}, {job}"] = named
+                        missed[f"{how}: {mechanism.name}, {job}"] = named
         for _ in range(2 * runs):
             copy = profile_files.duplicate(ranks)
             jitter(copy, random)
-            healthy.append(bool(diagnose(_profile(copy, where, "mechanism_after"), base).findings))
+            healthy.append(bool(told(_profile(copy, where, "mechanism_after"), base).findings))
     return {
-        **_figure("first_strict_alone", [right for _, right, _ in alone]),
-        **_figure("first_strict_compare", [right for _, right in beside]),
-        **_figure("top3_strict_alone", [among for _, _, among in alone]),
+        **_figure("first_strict_alone", [right for _, right, _ in asked["alone"]]),
+        **_figure("first_strict_compare", [right for _, right, _ in asked["beside"]]),
+        **_figure("top3_strict_alone", [among for _, _, among in asked["alone"]]),
         **_figure("healthy_accused", healthy),
         **reason_figures([(confidence_of(part), right) for part, right in claims]),
         "mechanisms": {
             item.name: [
-                mean(right for name, right, _ in alone if name == item.name),
-                mean(right for name, right in beside if name == item.name),
+                mean(right for name, right, _ in held if name == item.name) for held in asked.values()
             ]
             for item in mechanisms
         },

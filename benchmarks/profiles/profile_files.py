@@ -7,6 +7,7 @@ summed here. Traces are left out of copies, for they would tell of the run befor
 import copy
 import csv
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -134,13 +135,10 @@ def load(folder: Path) -> RankFiles | None:
     found = sorted([*folder.rglob("kernel_details.csv"), *folder.rglob("op_summary*.csv")])
     if not found:
         return None
-    with found[0].open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        rows = list(reader)
-        columns = list(reader.fieldnames or [])
+    rows = _read(found[0])
     if any(None in row or None in row.values() for row in rows) or not rows:
         return None
-    held = RankFiles(folder, found[0].name, columns, rows, np.zeros(0), np.zeros(0))
+    held = RankFiles(folder, found[0].name, list(rows[0]), rows, np.zeros(0), np.zeros(0))
     try:
         first = int(min(float(row[held.column("start")].strip()) for row in rows))
         held.start = np.array([_since(row[held.column("start")].strip(), first) for row in rows])
@@ -151,28 +149,47 @@ def load(folder: Path) -> RankFiles | None:
     for name, attribute in (("communication.json", "communication"), ("communication_matrix.json", "matrix")):
         if (beside / name).is_file():
             setattr(held, attribute, json.loads((beside / name).read_text(encoding="utf-8")))
-    if (beside / "api_statistic.csv").is_file():
-        with (beside / "api_statistic.csv").open(encoding="utf-8-sig", newline="") as file:
-            held.apis = list(csv.DictReader(file))
-    if (beside / "step_trace_time.csv").is_file():
-        with (beside / "step_trace_time.csv").open(encoding="utf-8-sig", newline="") as file:
-            told = list(csv.DictReader(file))
-        held.step = told[0]["Step"]
-        held.preparing = float(told[0].get("Preparing") or 0)
-    if (beside / "memory_record.csv").is_file():
-        with (beside / "memory_record.csv").open(encoding="utf-8-sig", newline="") as file:
-            held.memory = [
-                (_since(row["Timestamp(us)"].strip(), first), float(row["Total Allocated(MB)"]), float(row["Total Reserved(MB)"]))
-                for row in csv.DictReader(file) if row["Component"] == "PTA" and row["Total Allocated(MB)"]
-            ]  # fmt: skip
-    for name, attribute in (("profiler_metadata.json", "metadata"),):
-        path = beside.parent / name
-        if path.is_file():
-            setattr(held, attribute, json.loads(path.read_text(encoding="utf-8")))
+    held.apis = _read(beside / "api_statistic.csv")
+    for told in _read(beside / "step_trace_time.csv")[:1]:
+        held.step, held.preparing = told["Step"], float(told.get("Preparing") or 0)
+    held.memory = [
+        (_since(row[_AT].strip(), first), float(row[_USED]), float(row[_RESERVED]))
+        for row in _read(beside / "memory_record.csv")
+        if row["Component"] == "PTA" and row[_USED]
+    ]
+    if (path := beside.parent / "profiler_metadata.json").is_file():
+        held.metadata = json.loads(path.read_text(encoding="utf-8"))
     for path in sorted(beside.parent.glob("profiler_info*.json")):
         held.info = json.loads(path.read_text(encoding="utf-8"))
         held.rank = int(held.info.get("rank_id", 0) or 0)
     return held
+
+
+_AT, _USED, _RESERVED = "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)"
+_BEGIN = 1_700_000_000_000_000
+"""The clock at the first kernel, microseconds."""
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    """The rows of a table; none where it is not there."""
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write_table(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write a table of at least one row; the first has the columns."""
+    first, *others = rows
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(first))
+        writer.writeheader()
+        writer.writerows([first, *others])
+
+
+def clock(since: float) -> str:
+    """Microseconds since the first kernel as the profiler writes them."""
+    return f"{_BEGIN + int(since)}{f'{since % 1:.3f}'[1:]}\t"
 
 
 def _since(text: str, first: int) -> float:
@@ -211,27 +228,19 @@ def save(rank: RankFiles, folder: Path) -> None:
     home = folder / f"rank{rank.rank}_ascend_pt"
     inside = home / "ASCEND_PROFILER_OUTPUT"
     inside.mkdir(parents=True)
-    order = sorted(range(len(rank.rows)), key=lambda row: rank.start[row])
-    with (inside / rank.table).open("w", newline="") as file:
-        writer = csv.DictWriter(file, rank.columns)
-        writer.writeheader()
-        busy = 0.0
-        for place in order:
-            wait = max(0.0, rank.start[place] - busy) if busy else 0.0
-            busy = max(busy, rank.start[place] + rank.duration[place])
-            whole = 1_700_000_000_000_000 + int(rank.start[place])
-            writer.writerow(
-                {
-                    **rank.rows[place],
-                    rank.column("start"): f"{whole}{f'{rank.start[place] % 1:.3f}'[1:]}\t",
-                    rank.column("duration"): f"{rank.duration[place]:.3f}",
-                    rank.column("wait"): f"{wait:.3f}",
-                }
-            )
-    with (inside / "step_trace_time.csv").open("w", newline="") as file:
-        table = csv.DictWriter(file, ["Step", *STEP])
-        table.writeheader()
-        table.writerow({"Step": rank.step, **{name: f"{value:.3f}" for name, value in split(rank).items()}})
+    made, busy = [], 0.0
+    for place in sorted(range(len(rank.rows)), key=lambda row: rank.start[row]):
+        wait = max(0.0, rank.start[place] - busy) if busy else 0.0
+        busy = max(busy, rank.start[place] + rank.duration[place])
+        times = {
+            "start": clock(rank.start[place]),
+            "duration": f"{rank.duration[place]:.3f}",
+            "wait": f"{wait:.3f}",
+        }
+        made.append({**rank.rows[place], **{rank.column(name): text for name, text in times.items()}})
+    write_table(inside / rank.table, made)
+    step = {name: f"{value:.3f}" for name, value in split(rank).items()}
+    write_table(inside / "step_trace_time.csv", [{"Step": rank.step, **step}])
     for name, content in (
         ("communication.json", rank.communication),
         ("communication_matrix.json", rank.matrix),
@@ -239,20 +248,20 @@ def save(rank: RankFiles, folder: Path) -> None:
         if content:
             (inside / name).write_text(json.dumps(content))
     if rank.apis:
-        with (inside / "api_statistic.csv").open("w", newline="") as file:
-            table = csv.DictWriter(file, list(rank.apis[0]))
-            table.writeheader()
-            table.writerows(rank.apis)
+        write_table(inside / "api_statistic.csv", rank.apis)
     if rank.memory:
-        with (inside / "memory_record.csv").open("w", newline="") as file:
-            memory = csv.writer(file)
-            memory.writerow(
-                ["Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Device Type"]
-            )
-            for at, allocated, reserved in rank.memory:
-                memory.writerow(
-                    ["PTA", f"{1_700_000_000_000_000 + at:.3f}", allocated, reserved, f"NPU:{rank.rank}"]
-                )
+        device = f"NPU:{rank.rank}"
+        held = (
+            {
+                "Component": "PTA",
+                _AT: f"{_BEGIN + at:.3f}",
+                _USED: used,
+                _RESERVED: reserved,
+                "Device Type": device,
+            }
+            for at, used, reserved in rank.memory
+        )
+        write_table(inside / "memory_record.csv", held)
     (home / f"profiler_info_{rank.rank}.json").write_text(json.dumps({**rank.info, "rank_id": rank.rank}))
     if rank.metadata:
         (home / "profiler_metadata.json").write_text(json.dumps(rank.metadata))

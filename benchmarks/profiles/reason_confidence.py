@@ -18,7 +18,6 @@ import numpy as np
 
 from benchmarks import harness
 from benchmarks.profiles import mechanism_scores
-from benchmarks.profiles.diagnosis import told
 from benchmarks.profiles.mechanisms.table import MECHANISMS
 from recommender.diagnosis.diagnosis import confidence_of
 
@@ -88,7 +87,6 @@ def main() -> None:
                 given.profiles,
                 Path(temporary),
                 random,
-                told,
                 names=(job,),
                 runs=given.runs,
                 claims=by_job.setdefault(job, []),

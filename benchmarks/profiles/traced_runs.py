@@ -99,7 +99,7 @@ class Run:
 
     def __init__(self, world: World, random: np.random.Generator) -> None:
         self.world, self.random = world, random
-        self.now, self.busy_to, self.number, self.step = 1000.0, 1000.0, 0, 0
+        self.now, self.busy_to, self.number, self.step, self.layer = 1000.0, 1000.0, 0, 0, 0
         self.events: list[dict[str, Any]] = []
         self._frame = 0
 
@@ -159,14 +159,16 @@ class Run:
         self.now += call_us
 
     def forward(self) -> None:
-        for _ in range(self.world.layers):
-            for name, spent in self.world.layer:
-                if name == NORM and self.world.batch_norm:
-                    for part in BATCH_NORM:
-                        self.launch(part, spent / 2)
-                else:
-                    self.launch(name, spent)
+        for place in range(self.world.layers):
+            self.layer = place
+            self.block()
             self.at("layer")
+
+    def block(self) -> None:
+        for name, spent in self.world.layer:
+            parts = BATCH_NORM if name == NORM and self.world.batch_norm else (name,)
+            for part in parts:
+                self.launch(part, spent / len(parts))
 
     def backward(self) -> None:
         for _ in range(self.world.layers):

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import harness
-from benchmarks.profiles.diagnosis import told
 from benchmarks.profiles.folder_runs import FOLDERS, write_folder
-from benchmarks.profiles.mechanism_scores import reason_figures
+from benchmarks.profiles.mechanism_scores import reason_figures, told
 from benchmarks.profiles.mechanisms.of_folders import IN_FOLDERS
 from benchmarks.profiles.mechanisms.of_traces import DECOYS, TRACED
 from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write

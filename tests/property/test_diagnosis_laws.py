@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.profiles.diagnosis import shipped, told
+from benchmarks.profiles.mechanism_scores import shipped, told
 from benchmarks.profiles.mechanisms.of_traces import TRACED, TracedMechanism
 from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
 from ingest.profiles.facts.run import Profile

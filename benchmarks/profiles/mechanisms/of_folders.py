@@ -1,4 +1,4 @@
-"""Mechanisms of the host in folders of profiles without a trace, hooks on a simulated capture as in traces.
+"""Mechanisms of the host in folders of profiles without a trace, actions on a simulated capture as in traces.
 
 ``cost`` is the time to lose in a step.
 """
@@ -7,127 +7,105 @@ from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.profiles.mechanisms import of_traces
 from benchmarks.profiles.mechanisms.of_traces import (
+    COLLECT,
     SAVE,
     WAIT,
     TracedMechanism,
-    compiled,
-    hook_at,
-    reserved,
-    saved,
-    slow_host,
-    standstill,
-    starved_growing,
-    starved_unseen,
-    values_read,
-    waits_by_hand,
+    hooked,
+    slow_launch_us,
 )
-from benchmarks.profiles.traced_runs import Run, World, with_hook
+from benchmarks.profiles.traced_runs import Run, World
 
 
-def accumulated(world: World, cost: float, random: np.random.Generator) -> World | None:
+@hooked("forward", phase="training")
+def accumulated(run: Run, step: int, cost: float) -> None:
     """The second micro-batch of each step waits for its data, in the middle of the step."""
-
-    def act(run: Run, step: int) -> None:
-        run.wait()
-        run.pause(cost)
-        run.forward()
-        run.backward()
-
-    return with_hook(world, hook_at("forward", act)) if world.is_training else None
+    run.wait()
+    run.pause(cost)
+    run.forward()
+    run.backward()
 
 
-def saved_by_copies(world: World, cost: float, random: np.random.Generator) -> World | None:
+@hooked("end", phase="training")
+def saved_by_copies(run: Run, step: int, cost: float) -> None:
     """Every third step the weights are copied to the host one by one and written."""
-
-    def act(run: Run, step: int) -> None:
-        if step % 3 == 2:
-            saves = len(range(2, world.steps, 3))
-            for _ in range(60):
-                run.copy("DtoH (Device -> Pageable)", 4.0, 0.3 * cost * world.steps / saves / 60)
-            run.pause(0.7 * cost * world.steps / saves, ("python_function", SAVE))
-
-    return with_hook(world, hook_at("end", act)) if world.is_training and world.steps > 5 else None
+    whole = cost * run.world.steps / max(len(range(2, run.world.steps, 3)), 1)
+    if step % 3 == 2:
+        for _ in range(60):
+            run.copy("DtoH (Device -> Pageable)", 4.0, 0.3 * whole / 60)
+        run.pause(0.7 * whole, SAVE)
 
 
-def copied_blocking(world: World, cost: float, random: np.random.Generator) -> World:
+@hooked("begin")
+def copied_blocking(run: Run, step: int, cost: float) -> None:
     """The batch is copied from pageable memory, piece by piece, before the step's work."""
-
-    def act(run: Run, step: int) -> None:
-        for _ in range(8):
-            run.copy("HtoD (Pageable -> Device)", cost / 10, cost / 8)
-
-    return with_hook(world, hook_at("begin", act))
+    for _ in range(8):
+        run.copy("HtoD (Pageable -> Device)", cost / 10, cost / 8)
 
 
-def growing_host(world: World, cost: float, random: np.random.Generator) -> World:
+@hooked("layer")
+def growing_host(run: Run, step: int, cost: float) -> None:
     """A list of Python grows from step to step, and is walked before each layer: the device runs dry."""
-
-    def act(run: Run, step: int) -> None:
-        run.now = max(run.now, run.busy_to) + 2 * cost * (step + 1) / (world.steps + 1) / world.layers
-
-    return with_hook(world, hook_at("layer", act))
+    share = 2 * (step + 1) / (run.world.steps + 1)
+    run.now = max(run.now, run.busy_to) + cost * share / run.world.layers
 
 
-def migrated(world: World, cost: float, random: np.random.Generator) -> World:
+def migrated(world: World, cost: float, random: np.random.Generator) -> World | None:
     """Move the host's thread to another socket in the middle of the recording: launches then take long."""
     count = len(world.layer) * world.layers * (3 if world.is_training else 1)
-    slow = sum(t for _, t in world.layer) * world.size / len(world.layer) * 1.1 + 2 * cost / count
+    slow = slow_launch_us(world, 2 * cost / count)
 
-    def act(run: Run, step: int) -> None:
+    def act(run: Run, step: int, cost: float) -> None:
         run.world = replace(run.world, launch_us=slow if 2 * step >= world.steps else world.launch_us)
 
-    return with_hook(world, hook_at("begin", act))
+    return hooked("begin")(act)(world, cost, random)
 
 
-def first_steps(world: World, cost: float, random: np.random.Generator) -> World:
+@hooked("layer")
+def first_steps(run: Run, step: int, cost: float) -> None:
     """The first two steps take their memory from the driver, block by block."""
-
-    def act(run: Run, step: int) -> None:
-        if step < 2:
-            run.wait()
-            for _ in range(4):
-                run.pause(cost * world.steps / world.layers / 8, ("cuda_runtime", f"{world.runtime}Malloc"))
-
-    return with_hook(world, hook_at("layer", act))
+    if step < 2:
+        run.wait()
+        each = cost * run.world.steps / run.world.layers / 8
+        for _ in range(4):
+            run.pause(each, ("cuda_runtime", f"{run.world.runtime}Malloc"))
 
 
-def collected_rarely(world: World, cost: float, random: np.random.Generator) -> World:
+def collected_rarely(world: World, cost: float, random: np.random.Generator) -> World | None:
     """The collector runs a few times, wherever the step is, and once in a step."""
     often = max(2, world.steps // 3)
-    steps = {
+    layers = {
         int(step): int(random.integers(1, world.layers - 1))
         for step in random.permutation(world.steps)[:often]
     }
-    at: dict[int, int] = {}
 
-    def act(run: Run, step: int) -> None:
-        at[step] = at.get(step, -1) + 1
-        if at[step] == steps.get(step):
+    def act(run: Run, step: int, cost: float) -> None:
+        if run.layer == layers.get(step):
             run.now = max(run.now, run.busy_to)
-            run.pause(cost * world.steps / often, ("python_function", "<built-in function collect>"))
+            run.pause(cost * world.steps / often, COLLECT)
 
-    clear = hook_at("begin", lambda run, step: at.clear() if step == 0 else None)
-    return with_hook(world, clear, hook_at("layer", act))
+    return hooked("layer")(act)(world, cost, random)
 
 
 _HOST = frozenset({"host-bound", "kernel-launch-overhead"})
 IN_FOLDERS = (
-    TracedMechanism("a pipeline without ranges", frozenset({"slow-dataloader"}), starved_unseen),
-    TracedMechanism("workers get slower", frozenset({"slow-dataloader"}), starved_growing),
+    TracedMechanism("a pipeline without ranges", frozenset({"slow-dataloader"}), of_traces.starved_unseen),
+    TracedMechanism("workers get slower", frozenset({"slow-dataloader"}), of_traces.starved_growing),
     TracedMechanism("a micro-batch is late", frozenset({"host-bound", "slow-dataloader"}), accumulated),
     TracedMechanism("garbage is collected now and then", frozenset({"python-gc-high-latency"}), collected_rarely),
-    TracedMechanism("values are read", WAIT | {"item-calls", "device-to-host-copies"}, values_read),
-    TracedMechanism("a timer synchronises", WAIT, waits_by_hand),
+    TracedMechanism("values are read", WAIT | {"item-calls", "device-to-host-copies"}, of_traces.values_read),
+    TracedMechanism("a timer synchronises", WAIT, of_traces.waits_by_hand),
     TracedMechanism("weights are copied and written", frozenset({"checkpoint-stall"}), saved_by_copies),
-    TracedMechanism("checkpoints are written", frozenset({"checkpoint-stall"}), saved),
+    TracedMechanism("checkpoints are written", frozenset({"checkpoint-stall"}), of_traces.saved),
     TracedMechanism("batches in pageable memory", WAIT | {"host-to-device-copy", "pageable-memory"}, copied_blocking),
-    TracedMechanism("the cache is emptied", frozenset({"memory-allocation-stall"}), reserved),
+    TracedMechanism("the cache is emptied", frozenset({"memory-allocation-stall"}), of_traces.reserved),
     TracedMechanism("first steps take memory", frozenset({"memory-allocation-stall"}), first_steps),
-    TracedMechanism("the compiler runs again", frozenset({"operator-compilation-latency", "dynamic-shape"}), compiled),
-    TracedMechanism("launches take long", _HOST, slow_host),
+    TracedMechanism("the compiler runs again", frozenset({"operator-compilation-latency", "dynamic-shape"}), of_traces.compiled),
+    TracedMechanism("launches take long", _HOST, of_traces.slow_host),
     TracedMechanism("the host moves", _HOST, migrated),
     TracedMechanism("a list grows", frozenset({"host-bound"}), growing_host),
-    TracedMechanism("the host stands still", frozenset({"host-bound"}), standstill),
+    TracedMechanism("the host stands still", frozenset({"host-bound"}), of_traces.standstill),
 )  # fmt: skip
 """Mechanisms of the host as a folder without a trace shows them: by tables and sums."""

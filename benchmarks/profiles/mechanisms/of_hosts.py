@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks.profiles.mechanisms.edits import called, model_of, pauses, streaming, vector_kernel
+from benchmarks.profiles.mechanisms.edits import Edit, called, model_of, pauses, streaming, vector_kernel
 from benchmarks.profiles.profile_files import Random, RankFiles
 
 
@@ -52,18 +52,30 @@ def blocking(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     return True
 
 
+def stopped(calls: tuple[str, ...], often: tuple[int, int], *, longer: float = 1.0) -> Edit:
+    """The host stands still in calls of the runtime, so often on each rank; a profile without calls has none."""
+
+    def edit(ranks: list[RankFiles], cost: float, random: Random) -> bool:
+        for rank in ranks:
+            if not rank.apis:
+                return False
+            count = int(random.integers(*often))
+            pauses(rank, cost, count, random)
+            called(rank, dict.fromkeys(calls, count), longer * cost)
+        return True
+
+    return edit
+
+
+_COMPILES = stopped(("aclopCompileAndExecute",), (10, 40), longer=1.1)
+
+
 def recompiled(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     """Batches differ in length: operators are compiled again for each new shape."""
-    for rank in ranks:
-        if not rank.apis:
-            return False
-        count = int(random.integers(10, 40))
-        pauses(rank, cost, count, random)
-        called(rank, {"aclopCompileAndExecute": count}, 1.1 * cost)
-        for row in rank.compute():
-            if rank.rows[row].get("OP State") == "static":
-                rank.rows[row]["OP State"] = "dynamic"
-    return True
+    for cells in (rank.rows[row] for rank in ranks for row in rank.compute()):
+        if cells.get("OP State") == "static":
+            cells["OP State"] = "dynamic"
+    return _COMPILES(ranks, cost, random)
 
 
 def starved(ranks: list[RankFiles], cost: float, random: Random) -> bool:
@@ -81,28 +93,6 @@ def collected(ranks: list[RankFiles], cost: float, random: Random) -> bool:
     count = int(random.integers(1, 5))
     pauses(rank, cost, count, random)
     rank.gc_us = [cost / count] * count
-    return True
-
-
-def remapped(ranks: list[RankFiles], cost: float, random: Random) -> bool:
-    """Memory is short: segments are unmapped and mapped again for nearly every layer."""
-    for rank in ranks:
-        if not rank.apis:
-            return False
-        count = int(random.integers(20, 80))
-        pauses(rank, cost, count, random)
-        called(rank, {"aclrtUnmapMem": count, "aclrtMapMem": count}, cost)
-    return True
-
-
-def reserved_again(ranks: list[RankFiles], cost: float, random: Random) -> bool:
-    """The program empties the allocator's cache in the step: the driver gives the memory out once more."""
-    for rank in ranks:
-        if not rank.apis:
-            return False
-        count = int(random.integers(8, 30))
-        pauses(rank, cost, count, random)
-        called(rank, {"aclrtFreePhysical": count, "aclrtMallocPhysical": count}, cost)
     return True
 
 

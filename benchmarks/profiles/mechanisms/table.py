@@ -7,35 +7,8 @@ analyser is looked at. The list was fixed before the inference was changed, and 
 
 from dataclasses import dataclass
 
+from benchmarks.profiles.mechanisms import of_hosts, of_kernels, of_links
 from benchmarks.profiles.mechanisms.edits import Edit, beside_products, in_pieces
-from benchmarks.profiles.mechanisms.of_hosts import (
-    blocking,
-    collected,
-    late_launches,
-    recompiled,
-    remapped,
-    reserved_again,
-    saved,
-    scalars_read,
-    slow_host,
-    starved,
-)
-from benchmarks.profiles.mechanisms.of_kernels import (
-    aicpu,
-    autocast_off,
-    contended_memory,
-    half_the_cores,
-    odd_width,
-    recomputed,
-    throttled,
-)
-from benchmarks.profiles.mechanisms.of_links import (
-    bad_cable,
-    lost_packets,
-    more_bytes,
-    straggler_elsewhere,
-    uneven_batch,
-)
 
 
 @dataclass(frozen=True)
@@ -56,13 +29,13 @@ class Mechanism:
 _ATTENTION = ("BatchMatMul", "Mul", "Add", "SoftmaxV2", "Cast", "BatchMatMul")
 _NORM = ("Cast", "Square", "ReduceMean", "Add", "Rsqrt", "Mul", "Mul")
 MECHANISMS = (
-    Mechanism("a device's clock falls", frozenset({"frequency-drop"}), throttled),
-    Mechanism("autocast is off", frozenset({"precision-excess"}), autocast_off),
-    Mechanism("an operator has no kernel", frozenset({"aicpu-operator", "unsupported-dtype"}), aicpu),
-    Mechanism("activations computed again", frozenset({"recompute-overhead"}), recomputed),
-    Mechanism("half the cores have no block", frozenset({"block-dim-imbalance"}), half_the_cores),
-    Mechanism("memory is shared", frozenset({"memory-bandwidth"}), contended_memory),
-    Mechanism("odd inner width", frozenset({"inner-axis-misalignment"}), odd_width),
+    Mechanism("a device's clock falls", frozenset({"frequency-drop"}), of_kernels.throttled),
+    Mechanism("autocast is off", frozenset({"precision-excess"}), of_kernels.autocast_off),
+    Mechanism("an operator has no kernel", frozenset({"aicpu-operator", "unsupported-dtype"}), of_kernels.aicpu),
+    Mechanism("activations computed again", frozenset({"recompute-overhead"}), of_kernels.recomputed),
+    Mechanism("half the cores have no block", frozenset({"block-dim-imbalance"}), of_kernels.half_the_cores),
+    Mechanism("memory is shared", frozenset({"memory-bandwidth"}), of_kernels.contended_memory),
+    Mechanism("odd inner width", frozenset({"inner-axis-misalignment"}), of_kernels.odd_width),
     Mechanism("layouts do not match", frozenset({"layout-transform"}), beside_products("TransData")),
     Mechanism("types do not match", frozenset({"cast-traffic"}), beside_products("Cast")),
     Mechanism("views are made contiguous", frozenset({"memory-copies"}), beside_products("ViewCopy", every=2)),
@@ -70,19 +43,21 @@ MECHANISMS = (
               in_pieces(("flashattentionscore",), _ATTENTION)),
     Mechanism("norms are not fused", frozenset({"unfused-operators", "normalisation-traffic", "affinity-api-not-used"}),
               in_pieces(("norm",), _NORM)),
-    Mechanism("the host's cores are shared", frozenset({"host-bound"}), slow_host),
-    Mechanism("kernels shorter than launches", frozenset({"kernel-launch-overhead"}), late_launches),
-    Mechanism("scalars are read", frozenset({"host-device-synchronisation"}), scalars_read),
-    Mechanism("launches block", frozenset({"launch-blocking-set"}), blocking),
-    Mechanism("shapes are compiled again", frozenset({"operator-compilation-latency", "dynamic-shape"}), recompiled),
-    Mechanism("workers are too slow", frozenset({"slow-dataloader"}), starved),
-    Mechanism("garbage is collected", frozenset({"python-gc-high-latency"}), collected),
-    Mechanism("memory is mapped again", frozenset({"memory-allocation-stall"}), remapped),
-    Mechanism("memory is reserved again", frozenset({"memory-allocation-stall"}), reserved_again),
-    Mechanism("a checkpoint is written", frozenset({"host-bound"}), saved),
-    Mechanism("gradients in 32 bit", frozenset({"data-parallel-communication"}), more_bytes),
-    Mechanism("a link is bad", frozenset({"slow-link"}), bad_cable),
-    Mechanism("batches differ in length", frozenset({"dp-load-imbalance"}), uneven_batch),
-    Mechanism("a straggler outside", frozenset({"collective-wait"}), straggler_elsewhere),
-    Mechanism("packets are lost", frozenset({"rdma-retransmission"}), lost_packets),
+    Mechanism("the host's cores are shared", frozenset({"host-bound"}), of_hosts.slow_host),
+    Mechanism("kernels shorter than launches", frozenset({"kernel-launch-overhead"}), of_hosts.late_launches),
+    Mechanism("scalars are read", frozenset({"host-device-synchronisation"}), of_hosts.scalars_read),
+    Mechanism("launches block", frozenset({"launch-blocking-set"}), of_hosts.blocking),
+    Mechanism("shapes are compiled again", frozenset({"operator-compilation-latency", "dynamic-shape"}), of_hosts.recompiled),
+    Mechanism("workers are too slow", frozenset({"slow-dataloader"}), of_hosts.starved),
+    Mechanism("garbage is collected", frozenset({"python-gc-high-latency"}), of_hosts.collected),
+    Mechanism("memory is mapped again", frozenset({"memory-allocation-stall"}),
+              of_hosts.stopped(("aclrtUnmapMem", "aclrtMapMem"), (20, 80))),
+    Mechanism("memory is reserved again", frozenset({"memory-allocation-stall"}),
+              of_hosts.stopped(("aclrtFreePhysical", "aclrtMallocPhysical"), (8, 30))),
+    Mechanism("a checkpoint is written", frozenset({"host-bound"}), of_hosts.saved),
+    Mechanism("gradients in 32 bit", frozenset({"data-parallel-communication"}), of_links.more_bytes),
+    Mechanism("a link is bad", frozenset({"slow-link"}), of_links.bad_cable),
+    Mechanism("batches differ in length", frozenset({"dp-load-imbalance"}), of_links.uneven_batch),
+    Mechanism("a straggler outside", frozenset({"collective-wait"}), of_links.straggler_elsewhere),
+    Mechanism("packets are lost", frozenset({"rdma-retransmission"}), of_links.lost_packets),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.profiles.diagnosis import shipped
+from benchmarks.profiles.mechanism_scores import shipped
 from benchmarks.profiles.mechanisms import of_traces
 from benchmarks.profiles.traced_runs import WORLDS, World, length_us, write
 from ingest.profiles.folders import read_profile

@@ -87,6 +87,7 @@ def test_calls_that_are_new_may_have_the_gaps_that_are_new(
     random = np.random.default_rng(3)
     before = read_profile(write_folder(WORLD, random, tmp_path / "before"))
     altered = of_traces.values_read(WORLD, 0.4 * length_us(WORLD, random) / WORLD.steps, random)
+    assert altered is not None
     now = read_profile(write_folder(altered, random, tmp_path / "now"))
     [first, *_] = diagnose(now, network, thresholds, before=before).findings
     assert first.cause.node == "host-device-synchronisation"
@@ -95,6 +96,7 @@ def test_calls_that_are_new_may_have_the_gaps_that_are_new(
 def test_launches_that_take_long_are_the_hosts(tmp_path: Path, network: Any, thresholds: Any) -> None:
     random = np.random.default_rng(3)
     altered = of_folders.migrated(WORLD, 0.6 * length_us(WORLD, random) / WORLD.steps, random)
+    assert altered is not None
     run = read_profile(write_folder(altered, random, tmp_path / "now"))
     [first, *_] = diagnose(run, network, thresholds).findings
     assert first.cause.chain == ("host-bound",)
@@ -104,6 +106,7 @@ def test_launches_that_take_long_are_the_hosts(tmp_path: Path, network: Any, thr
 def test_a_conjecture_is_told_as_one(tmp_path: Path, network: Any, thresholds: Any) -> None:
     random = np.random.default_rng(3)
     altered = of_folders.collected_rarely(WORLD, 0.4 * length_us(WORLD, random) / WORLD.steps, random)
+    assert altered is not None
     run = read_profile(write_folder(altered, random, tmp_path / "now"))
     [first, *_] = diagnose(run, network, thresholds).findings
     assert first.cause.node == "python-gc-high-latency"
