@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks import harness
 from benchmarks.kinds.command_line import CommandLine
 from benchmarks.kinds.engine_law import pasted
-from benchmarks.worlds.recipe_rows import PHASES
+from benchmarks.worlds.recipe_rows import question_of
 from benchmarks.worlds.world import fresh_workspace
 from cli.values import pairs
 from kg.errors import TuningError
@@ -95,8 +95,8 @@ def main() -> None:
         harness.place("--asked", action="append", help="folder with recipes.jsonl or panel.jsonl"),
         quick="judge the recipes alone, ask nothing",
     )
-    recipes = [row for folder in run.asked for row in _lines(folder / "recipes.jsonl")]
-    questions = [row for folder in run.asked for row in _lines(folder / "panel.jsonl")]
+    recipes = [row for folder in run.asked for row in harness.json_rows(folder / "recipes.jsonl")]
+    questions = [row for folder in run.asked for row in harness.json_rows(folder / "panel.jsonl")]
     scripts = [case for folder in run.asked for case in sorted(folder.glob("*/case.json"))]
     if not recipes and not questions and not scripts:
         harness.refuse(
@@ -109,7 +109,7 @@ def main() -> None:
         with fresh_workspace() as workspace:
             for name, asked in (
                 ("starts_for_panel", [raw_question(row["question"]) for row in questions]),
-                ("starts_for_recipes", [_raw_recipe(row) for row in recipes]),
+                ("starts_for_recipes", [question_of(row) for row in recipes]),
             ):
                 figures[name] = judge_starts(workspace, asked, name).to_json()
         figures["starts_for_scripts"] = judge_scripts(scripts).to_json()
@@ -162,10 +162,7 @@ def judge_recipes(rows: Iterable[dict[str, Any]]) -> dict[str, Verdicts]:
             f"{program} at its own release" if is_exact else f"{program} at the nearest",
         ):
             found[name].take(complaints)
-    for name, verdicts in found.items():
-        print(name, verdicts.to_json())
-    for text, count in found["all"].examples.most_common():
-        print(f"  {count} x {text}")
+    _show(found["all"], "recipes")
     return found
 
 
@@ -264,7 +261,7 @@ def _judge_start(found: Verdicts, program: str, version: str, lines: Sequence[st
 
 
 def _show(found: Verdicts, name: str) -> None:
-    print(name, found.to_json())
+    print(name)
     for text, count in found.examples.most_common():
         print(f"  {count} x {text}")
 
@@ -280,22 +277,6 @@ def _releases(program: str, text: str) -> tuple[list[str], bool]:
     commit = word.partition("@")[2]
     same = known.refs[release].startswith(commit) if commit else release_key(release) == release_key(word)
     return list(known.releases[known.releases.index(release) :]) if ">=" in text else [release], same
-
-
-def _raw_recipe(row: dict[str, Any]) -> dict[str, Any]:
-    """The question of a recipe's situation, as a workspace reads one."""
-    context = row.get("context") or {}
-    names = ("input_len", "output_len", "seq_len")
-    traits = {"concurrency": context["concurrency"]} if isinstance(context.get("concurrency"), int) else {}
-    return {
-        "model": row["model"],
-        "phase": PHASES[row["phase"]],
-        "hardware": row["hardware_node"],
-        "count": (row["devices"] or 1) // (row.get("instances") or 1) or 1,
-        "shape": {name: context[name] for name in names if isinstance(context.get(name), int | float)},
-        "traits": traits,
-        "software": {row["framework"]: row["framework_version"]},
-    }
 
 
 def _is_for_the_user(complaint: str, *, whole: bool) -> bool:
@@ -321,12 +302,6 @@ def _put(content: dict[str, Any], path: str, value: str) -> None:
         content[last] = json.loads(value)
     except ValueError:
         content[last] = value
-
-
-def _lines(path: Any) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 if __name__ == "__main__":

@@ -27,7 +27,6 @@ def main() -> None:
     known: dict[str, QuestionFeasibility] = {}
     for path in sorted(chosen.known.rglob("*.jsonl*")):
         found = (item for item in read([path], shipped.names) if isinstance(item, Case))
-        before = Counter(cases), Counter(refused)
         for case in islice(found, QUICK if chosen.quick else None):
             status = case.measurement.status
             if status.cannot_run:
@@ -47,10 +46,6 @@ def main() -> None:
             cases[fate] += 1
             refused[fate] += bool(broken)
             rules.update((fate, item.rule) for item in broken)
-        shown = {
-            fate: f"{refused[fate] - before[1][fate]} of {n - before[0][fate]}" for fate, n in cases.items()
-        }
-        print(f"{path.name}: refused {shown}")
     for (fate, rule), n in rules.most_common():
         print(f"  {n:6d} that {fate}: {rule}")
     result: dict[str, object] = {f"n_{fate}": cases[fate] for fate in ("ran", "winner", "failed")}

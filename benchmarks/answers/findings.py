@@ -7,7 +7,6 @@ reads them: they are printed by rule, with how often, so that they can be read. 
 so nothing is fitted; the draw of families rotates which recipes are asked.
 """
 
-import json
 import math
 import shlex
 from collections import Counter, defaultdict
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import harness
-from benchmarks.worlds.recipe_rows import PHASES
+from benchmarks.worlds.recipe_rows import question_of
 from benchmarks.worlds.world import fresh_workspace
 from ingest.questions.launches.running import RunningSetting
 from kg.errors import TuningError
@@ -101,7 +100,7 @@ def main() -> None:
         harness.place("--asked", action="append", help="folder with recipes.jsonl"),
         quick="three recipes of each kind, and the recipes as they are of a fifth of the families",
     )
-    rows = [row for folder in run.asked for row in _lines(folder / "recipes.jsonl")]
+    rows = [row for folder in run.asked for row in harness.json_rows(folder / "recipes.jsonl")]
     if not rows:
         harness.refuse("no recipes.jsonl is there: name the folders that hold them")
     families = run.draw("family", (str(row["family"]) for row in rows))
@@ -143,7 +142,6 @@ def plant(workspace: Workspace, rows: Sequence[Mapping[str, Any]], *, most: int)
             hits.append(any(item.setting.key == planted.setting for item in matter))
         if hits:
             found[planted.kind] = hits
-            print(f"{planted.kind}: {sum(hits)} of {len(hits)}")
     return found
 
 
@@ -166,10 +164,9 @@ def as_published(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> dic
             settings[item.rule][
                 f"{row['id'][-50:]} {row['framework']} {item.text} {item.level} {item.says['en'][:90]}"
             ] += 1
-    for rule, count in rules.most_common():
-        print(f"{rule}: {count}")
+    for rule in rules:
         for text, times in settings[rule].most_common(12):
-            print(f"  {times} x {text}")
+            print(f"  {rule}: {times} x {text}")
     return {
         "recipes": asked,
         "recipes_refused": refused,
@@ -220,15 +217,11 @@ def _stated(row: Mapping[str, Any]) -> Iterator[RunningSetting]:
 
 def raw_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The question that a recipe's launch asks."""
-    context, version = row.get("context") or {}, str(row.get("framework_version") or "")
-    at_once, copies = context.get("concurrency"), row.get("instances") or 1
-    return {
-        "model": row["model"],
-        "phase": PHASES[row["phase"]],
+    raw, version = question_of(row, ("seq_len",)), str(row.get("framework_version") or "")
+    copies = row.get("instances") or 1
+    return raw | {
         "hardware": HARDWARE.get(row["hardware_node"], row["hardware_node"]),
-        "count": (row["devices"] or 1) // (row.get("instances") or 1) or 1,
-        "shape": {name: context[name] for name in ("seq_len",) if isinstance(context.get(name), int)},
-        "traits": {"concurrency": -(-at_once // copies)} if isinstance(at_once, int) else {},
+        "traits": {name: -(-load // copies) for name, load in raw["traits"].items()},
         "software": {row["framework"]: "" if _is_open(version) else version},
         "current": {
             item["key"].lstrip("-"): item["value"] for item in row["settings"] if item["where"] != "json"
@@ -284,13 +277,6 @@ def _place_of(setting: str) -> SettingPlace:
     if setting.startswith("-"):
         return SettingPlace.FLAG
     return SettingPlace.JSON if "." in setting else SettingPlace.ENV
-
-
-def _lines(path: Any) -> Iterator[dict[str, Any]]:
-    if path.is_file():
-        yield from (
-            json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
-        )
 
 
 if __name__ == "__main__":

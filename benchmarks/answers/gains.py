@@ -11,7 +11,6 @@ the others. The last line is JSON: by tier ``n``, ``documents``, ``coverage_90``
 one half, the share that helped).
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -33,6 +32,7 @@ from kg.triples.serialisation import all_of, from_graph
 from kg.triples.tables.effects import EFFECT
 from kg.triples.vocabulary import Shared
 from recommender.cost_model.change import modelled_gain
+from recommender.cost_model.fit.measurements import read_rows
 from recommender.ranking.change import LEAST_LOG_GAIN
 from recommender.ranking.changes.posterior import KIND_TRUST, ObservedEffect, posterior
 from recommender.ranking.changes.prior import Prior, effect_state
@@ -178,8 +178,7 @@ def main() -> None:
         prior = posterior(Prior.of(whole), (), effects[0].context, tree.distance)[0]
     simulated: list[Foretold] = []
     if arguments.effects is not None:
-        with arguments.effects.open(encoding="utf-8", newline="") as stream:
-            simulated = modelled(list(csv.DictReader(stream)), ShippedKnowledge.load(), prior)
+        simulated = modelled(read_rows(arguments.effects), ShippedKnowledge.load(), prior)
     held = arguments.draw("document", (name for one in simulated for name in one.documents))
     cited = arguments.draw("cited document", (name for one in of_documents for name in one.documents))
     drawn = frozenset[str]() if arguments.all else held
@@ -192,8 +191,6 @@ def main() -> None:
     }
     others = [one for one in simulated if not one.documents & drawn]
     result["spread"] = [round(part, 3) for part in fitted_spread(others)] if others else None
-    for name, row in result.items():
-        print(name, row)
     arguments.last_line(result, n=len(asked) + len(told))
 
 

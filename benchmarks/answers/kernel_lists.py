@@ -6,7 +6,6 @@ Beside ours: the nearest space copied in its order, the most frequent winners, t
 average, and random ones. ``expected`` is what is said of the list before anything is timed. The last line is JSON.
 """
 
-import math
 import sys
 import tempfile
 import time
@@ -108,21 +107,6 @@ def figures(lists: Sequence[ListRegrets]) -> dict[str, object]:
     return made
 
 
-def show(name: str, lists: Sequence[ListRegrets]) -> None:
-    """One class for people."""
-    print(
-        f"\n{name} (n = {len(lists)}): within 5 % by the best of k; mean factor above the best",
-        file=sys.stderr,
-    )
-    columns = " ".join(f"k={k:<5}" for k in LISTS)
-    print(f"  {'':8} {columns}   {columns}", file=sys.stderr)
-    for method in METHODS:
-        table = np.array([item.regrets[method] for item in lists])
-        shown = " ".join(f"{x:<7.2f}" for x in (table < WITHIN).mean(axis=0))
-        lost = " ".join(f"{math.exp(x):<7.3f}" for x in table.mean(axis=0))
-        print(f"  {method:8} {shown}   {lost}", file=sys.stderr)
-
-
 def main() -> None:
     """Ask every fold of the kernels and print the figures."""
     one_thread()
@@ -145,9 +129,6 @@ def main() -> None:
                 print(
                     f"{time.process_time() - arguments.since:6.0f} CPU s  {fold.family[0]}", file=sys.stderr
                 )
-    for name, lists in by_class.items():
-        if lists:
-            show(name, lists)
     arguments.last_line(
         {name: figures(lists) if lists else None for name, lists in by_class.items()},
         n=sum(map(len, by_class.values())),

@@ -12,9 +12,6 @@ published, with the shipped facts of hardware alone:
 The seed draws which rows of the larger tables are asked. Nothing else is fitted to them.
 """
 
-import csv
-import gzip
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -24,13 +21,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks import harness
-from benchmarks.harness import mean
+from benchmarks.harness import json_rows, mean
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import fresh_workspace
 from kg.errors import TuningError
 from kg.nouns.entities import Better, Hardware, Objective, Problem, Workload, WorkloadKind
 from kg.nouns.gain import NORMAL_90
 from kg.nouns.values import Settings
+from recommender.cost_model.fit.measurements import read_rows
 from recommender.ranking.kernels.choice import choose_rows
 from recommender.ranking.kernels.domain import KernelDomain, generated_domain
 from recommender.ranking.kernels.planning import CUBE_LOG_SPREAD, LOG_SPREAD
@@ -43,11 +41,6 @@ WINNERS = ("vllm_sglang_moe_winners", "vllm_sglang_fp8_block_gemm_winners")
 LEVELS = "aiconfigurator_gemm_backend"
 KNOBS = ("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M", "num_warps", "num_stages")
 CUBE = "910b, 24 cores bf16"
-
-
-def rows(folder: Path, corpus: str) -> list[dict[str, Any]]:
-    with gzip.open(folder / f"{corpus}.jsonl.gz", "rt") as stream:
-        return [json.loads(line) for line in stream]
 
 
 def question_of(
@@ -100,7 +93,7 @@ def winners(
         method: defaultdict(list) for method in ("ours", "vllm_default", "random")
     }
     asked, skipped = 0, 0
-    for row in rows(folder, corpus):
+    for row in json_rows(folder / f"{corpus}.jsonl.gz"):
         if rng.random() > share:
             continue
         try:
@@ -141,7 +134,7 @@ def levels(workspace: Workspace, run: harness.Run, share: float, rng: np.random.
     """Log of measured over modelled times of products, by device and precision; ``drawn`` by the spread of the others."""
     folder, operators = run.cases, run.operators
     logs: dict[str, list[float]] = defaultdict(list)
-    for table in by_group(rows(folder, LEVELS)).values():
+    for table in by_group(json_rows(folder / f"{LEVELS}.jsonl.gz")).values():
         if rng.random() > share / 10:
             continue
         best = min(float(row["outcome"]["value"]) for row in table) * 1e-3
@@ -151,16 +144,15 @@ def levels(workspace: Workspace, run: harness.Run, share: float, rng: np.random.
             continue
         logs[f"{question.device.id} {question.number}"].append(math.log(best / float(times.total_s.min())))
     if operators is not None:
-        with (operators / "matmul_bf16.csv").open(encoding="utf-8") as stream:
-            for line in csv.DictReader(stream):
-                if rng.random() > share / 3:
-                    continue
-                task = {
-                    "op": "matmul", "dtype": "bfloat16", "language": "ascend-c",
-                    "shape": {side.upper(): int(line[side]) for side in "mnk"},
-                }  # fmt: skip
-                _, _, times = question_of(workspace, {"task": task, "hardware": {"name": "ascend-910b1"}})
-                logs[CUBE].append(math.log(float(line["measured_us"]) * 1e-6 / float(times.total_s.min())))
+        for line in read_rows(operators / "matmul_bf16.csv"):
+            if rng.random() > share / 3:
+                continue
+            task = {
+                "op": "matmul", "dtype": "bfloat16", "language": "ascend-c",
+                "shape": {side.upper(): int(line[side]) for side in "mnk"},
+            }  # fmt: skip
+            _, _, times = question_of(workspace, {"task": task, "hardware": {"name": "ascend-910b1"}})
+            logs[CUBE].append(math.log(float(line["measured_us"]) * 1e-6 / float(times.total_s.min())))
     cube = logs.pop(CUBE, [])
     held = run.draw("device", logs)
     drawn = [value for name in held for value in logs[name]]
@@ -197,12 +189,6 @@ def main() -> None:
     with fresh_workspace() as workspace:
         near = {name: winners(workspace, run.cases, name, share, rng) for name in WINNERS}
         level = levels(workspace, run, share, rng)
-    for name, figures in near.items():
-        print(name, figures["n"], "asked,", figures["skipped"], "skipped")
-        for method in ("ours", "vllm_default", "random"):
-            print(f"  {method:13}", {k: round(v["mean"], 2) for k, v in figures[method].items()})
-    for name, figures in level.items():
-        print(name, figures)
     run.last_line(
         {"winners": near, "level": level},
         n=sum(figures["n"] + figures["skipped"] for figures in near.values()),

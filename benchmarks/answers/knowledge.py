@@ -8,7 +8,6 @@ taken, or the registry says that this release dropped it or does not have it yet
 misspelt or stands in the wrong object. What is not taken is listed. The last line is JSON.
 """
 
-import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,20 +47,17 @@ def main() -> None:
 
 def settings(path: Path) -> dict[str, Any]:
     """Keys of recipes that the registry knows, by software and in all; what it does not take is printed."""
-    with path.open(encoding="utf-8") as stream:
-        found = settings_known(json.loads(line) for line in stream)
+    found = settings_known(harness.json_rows(path))
     report: dict[str, Any] = {}
     every: Counter[str] = Counter()
     for software, keys in sorted(found.items()):
         by_key = Counter(outcomes.most_common(1)[0][0] for outcomes in keys.keys.values())
         every.update(by_key)
         report[software] = _figures(by_key, keys.lines)
-        print(f"{software}: {_line(report[software])}")
         for (place, key), said in sorted(keys.examples.items()):
-            print(f"  {place} {key}: {said}")
+            print(f"{software}: {place} {key}: {said}")
     lines = sum((keys.lines for keys in found.values()), Counter())
     report["all"] = _figures(every, lines)
-    print(f"all: {_line(report['all'])}")
     return report
 
 
@@ -120,16 +116,6 @@ def _figures(keys: Counter[str], lines: Counter[str]) -> dict[str, float]:
         "answered_share": round(1 - (keys["unknown"] + keys["another type"]) / keys.total(), 4),
         "answered_share_of_lines": round(1 - (lines["unknown"] + lines["another type"]) / lines.total(), 4),
     }
-
-
-def _line(figures: dict[str, float]) -> str:
-    return (
-        f"of {figures['keys']} keys {figures['taken_share']:.1%} taken in place and type "
-        f"({figures['taken_share_of_lines']:.1%} of lines; {figures['passed_on']} keys passed on unchecked), "
-        f"{figures['answered_share']:.1%} answered; {figures['not_in_release']} not in the release, "
-        f"{figures['misspelt']} misspelt or misplaced, {figures['another_type']} of another type, "
-        f"{figures['unknown']} unknown"
-    )
 
 
 if __name__ == "__main__":

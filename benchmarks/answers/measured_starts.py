@@ -1,14 +1,12 @@
 """Starts of plans for measured serving tables, with and without measured runs of the model.
 
-``python -m benchmarks.answers.measured_starts --known DIR --asked DIR [--quick] [--fit]`` asks for each table of
+``python -m benchmarks.answers.measured_starts --known DIR --asked DIR [--quick]`` asks for each table of
 ``benchmarks.answers.serving``, engine and number of devices for the start of a plan. The layouts of the table that divide
 that number count, as copies where they take fewer; a layout is worth its best measured throughput of each device under
 the limit. ``none`` knows no run, ``elsewhere`` runs of the same network but none on the asked device with the asked
 lengths, ``nested`` the same with the scales of errors fitted to other models, ``all`` knows the table too. A seed draws
-models; their tables alone are asked, and the scales are fitted without all of them.
-
-Right is within 10 % of the best; layouts that the table lacks are passed over. ``--fit`` prints the scales that all
-runs have. The last line is JSON.
+models; their tables alone are asked, and the scales are fitted without all of them. Right is within 10 % of the best;
+layouts that the table lacks are passed over. The last line is JSON.
 """
 
 import math
@@ -16,6 +14,8 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import ne
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ from benchmarks.answers.serving import (
     Table,
     asked_tables,
     drawn_tables,
+    is_there,
     known_world,
+    nearest_runs,
     runs_by_model,
 )
 from benchmarks.harness import mean, share
@@ -40,7 +42,6 @@ from kg.triples.finders import ModelFinder
 from recommender.cost_model.measured.correction import ErrorScales, RunCorrection
 from recommender.ranking.layout_question import LayoutQuestion
 from recommender.ranking.measured.measured_run import MeasuredRun
-from recommender.ranking.measured.near_runs import MOST_PROBLEMS
 from recommender.ranking.model_traits import ModelTraits, is_same_network
 from recommender.ranking.starts.layout_choice import choose_layouts
 from recommender.ranking.starts.layout_options import layout_options
@@ -106,17 +107,10 @@ class Hits:
 def main() -> None:
     """Print the figures; the last line is JSON."""
     one_thread()
-    given = harness.read(
-        __doc__,
-        *FOLDERS,
-        harness.option("--fit", action="store_true", help="print the scales of errors of all runs"),
-        quick="ask a fifth",
-    )
+    given = harness.read(__doc__, *FOLDERS, quick="ask a fifth")
     with tempfile.TemporaryDirectory() as folder:
         workspace = known_world(given.known, Path(folder)).workspace
         runs = {model: found for model, found in runs_by_model(workspace).items() if found}
-        if given.fit:
-            print(fitted(runs))
         tables, drawn = drawn_tables(given, asked_tables(given.asked, workspace))
         starts = [asked for table in tables for asked in start_tables(workspace, table)]
         models = ModelFinder(workspace.snapshot.graph)
@@ -139,24 +133,24 @@ def judged(
             for name, one in traits.items()
             if name == table.model.id or is_same_network(table.model, one)
         ]
-        apart = drawn.union(network)
-        if (name := str(sorted(apart))) not in scales:
-            scales[name] = fitted({model: found for model, found in runs.items() if model not in apart})
+        left_out = drawn.union(network)
+        if (name := str(sorted(left_out))) not in scales:
+            scales[name] = fitted({model: found for model, found in runs.items() if model not in left_out})
         known = [run for model in network for run in runs[model]]
-        elsewhere = nearest(table.work, [run for run in known if not is_there(table.work, run)])
+        work = table.work
+        apart = partial(ne, work.device)
+        elsewhere = nearest_runs(work, [run for run in known if not is_there(work, run)], apart)
         corrections = {
             "none": RunCorrection(),
             "elsewhere": RunCorrection(runs=elsewhere),
             "nested": RunCorrection(runs=elsewhere, scales=scales[name]),
-            "all": RunCorrection(runs=nearest(table.work, known)),
+            "all": RunCorrection(runs=nearest_runs(work, known, apart)),
         }
         for kind, measured in corrections.items():
             question = replace(table.asked.question, measured=measured)
             options = layout_options(replace(table.asked, question=question))
             chosen = choose_layouts(options, table.recipes, training=False, model=table.model)
             hits[kind].take(table.values, [one.option.layout for one in chosen])
-    for kind, found in hits.items():
-        print(f"{kind:10} {found.to_json()}")
     return {kind: hits[kind].to_json() for kind in ("none", "elsewhere", "nested", "all")}
 
 
@@ -200,24 +194,6 @@ def split_of(layout: ParallelLayout) -> Split:
     """The part of a layout that a table distinguishes."""
     tensor, stages, replicas, experts, _ = layout.split
     return tensor, stages, replicas, experts > 1
-
-
-def is_there(work: Work, run: MeasuredRun) -> bool:
-    """True if a run is on the device of some work, with its lengths."""
-    lengths = (math.log2(work.input_len), math.log2(work.output_len))
-    return (run.place.device, run.place.lengths) == (work.device, lengths)
-
-
-def nearest(work: Work, runs: Sequence[MeasuredRun]) -> tuple[MeasuredRun, ...]:
-    """The runs of as many problems as a question reads, the same device and like lengths first."""
-    lengths = (math.log2(work.input_len), math.log2(work.output_len))
-
-    def apart(run: MeasuredRun) -> tuple[bool, float]:
-        doublings = zip(run.place.lengths, lengths, strict=True)
-        return run.place.device != work.device, sum(abs(one - other) for one, other in doublings)
-
-    groups = list(dict.fromkeys(run.group for run in sorted(runs, key=apart)))[:MOST_PROBLEMS]
-    return tuple(run for run in runs if run.group in groups)
 
 
 if __name__ == "__main__":

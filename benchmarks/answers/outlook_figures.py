@@ -1,6 +1,5 @@
 """Measures intervals and abstention: coverage and median width of 90 % intervals, and the curve of risk."""
 
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
@@ -107,18 +106,3 @@ def _abstention(
             for share in SHARES
         },
     }
-
-
-def show(title: str, tree: dict[str, object]) -> None:
-    """The figures for people."""
-    print(f"\n{title}: coverage, median width", file=sys.stderr)
-    for name, entry in tree.items():
-        if not isinstance(entry, dict):
-            continue
-        said = entry["abstention"]
-        print(
-            f"  {name:13} n {entry['n']:6} dev {entry['devices']:3}  {entry['gain_coverage']:.2f}"
-            f"/{entry['gain_width']:.2f}  answered {said['answered']:.2f}, log regret"
-            f" {said['log_regret_answered']} against {said['log_regret_abstained']}",
-            file=sys.stderr,
-        )

@@ -15,7 +15,6 @@ of training: whether one of three layouts fits and takes at most 10 % longer tha
 """
 
 import itertools
-import json
 import math
 import re
 from collections import Counter, defaultdict
@@ -26,12 +25,12 @@ from typing import Any
 from benchmarks import harness
 from benchmarks.harness import mean, share
 from benchmarks.worlds.recipe_rows import (
-    PHASES,
     PLACES,
     Pairs,
     alike,
     degrees_of,
     network_of,
+    question_of,
     software_of,
     task_of,
     text_of,
@@ -127,8 +126,8 @@ def main() -> None:
     path = given.asked / "recipes.jsonl"
     if not path.is_file():
         harness.refuse(f"{path} is not there: give the folder that holds recipes.jsonl")
-    asked = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    asked = [row | {"group": str(row[given.by])} for row in asked if row["hardware_node"]]
+    rows = (row for row in harness.json_rows(path) if row["hardware_node"])
+    asked = [row | {"group": str(row[given.by])} for row in rows]
     groups = given.draw(given.by, (row["group"] for row in asked))
     drawn = None if given.all else groups
     if given.quick:  # what is not drawn only chooses the weight
@@ -169,8 +168,6 @@ class Bench:
                 self.ask(row)
             except TuningError as fault:
                 self.refuse(row, str(fault)[:60])
-        for (name, group), verdicts in sorted(self.verdicts.items()):
-            print(f"{name:14} {group:6} {verdicts.to_json()}")
         names = {name for name, _ in self.verdicts} - {"ours"}
         return {
             **{group: self.verdicts["ours", group].to_json() for group in ("all", "serve", "train")},
@@ -250,19 +247,9 @@ class Bench:
 
     def problem(self, row: dict[str, Any]) -> Problem:
         """The question of a recipe: its model, phase, devices, framework and context."""
-        context, phase = row.get("context") or {}, PHASES[row["phase"]]
-        names = ("input_len", "output_len", "seq_len")
-        shape = {name: context[name] for name in names if isinstance(context.get(name), int | float)}
-        traits: dict[str, object] = {}
-        if isinstance(context.get("concurrency"), int):
-            traits["concurrency"] = context["concurrency"]
-        if phase in {"prefill", "decode"}:
-            traits |= {"disaggregated": True, "role": phase}
-        raw = {
-            "model": row["model"], "phase": phase, "hardware": row["hardware_node"], "shape": shape,
-            "count": row["devices"] // (row.get("instances") or 1), "traits": traits,
-            "software": software_of(row), **network_of(row),
-        }  # fmt: skip
+        raw = question_of(row) | {"software": software_of(row)} | network_of(row)
+        if raw["phase"] in {"prefill", "decode"}:
+            raw["traits"] |= {"disaggregated": True, "role": raw["phase"]}
         return self.workspace.problem(raw)[0]
 
     def plan(self, problem: Problem, withheld: frozenset[str]) -> Planned | None:

@@ -34,9 +34,9 @@ _TESTED, _NUMBER = re.compile(r"\d+\. "), re.compile(r"\d+\. [\d.]+x ")
 """A change on a screen, and one that has a number."""
 
 
-def asked(line: str) -> list[str]:
+def asked(row: Mapping[str, Any]) -> list[str]:
     """The words of a question of a panel."""
-    question = json.loads(line)["question"]
+    question = row["question"]
     facts = [
         word for name, value in question.get("facts", {}).items() for word in ("--trait", f"{name}={value}")
     ]
@@ -149,11 +149,10 @@ def main() -> None:
     """Print the figures; the last line is JSON."""
     run = harness.read(__doc__, harness.place("--panel", help="questions, JSON Lines"))
     os.environ["COLUMNS"] = "80"
-    questions = [asked(line) for line in Path(run.panel).read_text(encoding="utf-8").splitlines() if line]
+    questions = [asked(row) for row in harness.json_rows(run.panel)]
     of_models = [words for words in questions if "--model" in words]
     with TemporaryDirectory() as folder, CommandLine(Path(folder) / "w", Path(folder)) as line:
         figures = panel_figures(line, of_models)
-        print(figures)
         figures |= {"loads": load_figures(line)}
     run.last_line(figures, n=len(of_models))
 

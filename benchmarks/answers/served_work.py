@@ -1,5 +1,6 @@
 """Deployments of served work that no plan decides: engines, sizes, loads and drafts as a table has them."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -34,6 +35,11 @@ class Work:
     precision: str
     input_len: float
     output_len: float
+
+    @property
+    def lengths(self) -> tuple[float, float]:
+        """Doublings of both lengths."""
+        return math.log2(self.input_len), math.log2(self.output_len)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,14 +19,13 @@ Beside ours, which prices layouts as ``size --pareto`` does: the nearest known t
 fewest devices, and random. The last line is JSON.
 """
 
-import gzip
-import json
 import math
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -35,7 +34,7 @@ from benchmarks import harness
 from benchmarks.answers.run_scales import fitted
 from benchmarks.answers.served_cases import ServedCase, deployment_of, served_cases
 from benchmarks.answers.served_work import DeploymentDomain, DeploymentQuestion, Deployments, Work
-from benchmarks.harness import Run, mean
+from benchmarks.harness import Run, json_rows, mean
 from benchmarks.protocols.baselines import UNTRIED, random_choice
 from benchmarks.protocols.processes import one_thread
 from benchmarks.worlds.world import World, load
@@ -136,11 +135,7 @@ FOLDERS = (
 def main() -> None:
     """Print the figures; the last line is JSON."""
     one_thread()
-    given = harness.read(
-        __doc__,
-        *FOLDERS,
-        quick="ask a fifth",
-    )
+    given = harness.read(__doc__, *FOLDERS, quick="ask a fifth")
     with tempfile.TemporaryDirectory() as folder:
         world = known_world(given.known, Path(folder))
         tables, drawn = drawn_tables(given, asked_tables(given.asked, world.workspace))
@@ -171,17 +166,9 @@ def asked_tables(asked: Path, workspace: Workspace) -> list[Table]:
     return [table for path in files for table in tables_of(path, workspace)]
 
 
-def rows_of(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a file of cases."""
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        for line in lines:
-            if line.strip():
-                yield json.loads(line)
-
-
 def is_serving(path: Path) -> bool:
     """True if a file holds throughputs of served models."""
-    first = next(rows_of(path), {})
+    first = next(json_rows(path), {})
     task = first.get("task", {})
     return task.get("kind") == "serving" and "throughput" in str(first.get("outcome", {}).get("metric"))
 
@@ -189,7 +176,7 @@ def is_serving(path: Path) -> bool:
 def tables_of(path: Path, workspace: Workspace) -> list[Table]:
     """The tables of a file that can be asked: a limit or the greatest throughput, two layouts, one of them wrong."""
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows_of(path):
+    for row in json_rows(path):
         if {"slo", "load"} & set(row["task"]):  # the load is chosen with the layout, or is all that fits
             groups[row["group_id"]].append(row)
     found = []
@@ -268,15 +255,15 @@ class Bench:
         for table in tables:
             self.ask(table)
         names = ("ours", "with_runs", "load_unstated", "nearest", "fewest", "random")
-        for name in names:
-            if name in self.scores:
-                print(f"{name:15} {self.scores[name].to_json()}")
         return {name: self.scores[name].to_json() if name in self.scores else None for name in names}
 
     def ask(self, table: Table) -> None:
         """Ask one table, and judge ours and what is simpler."""
         question = table.question
-        runs = RunCorrection(runs=self.runs_elsewhere(question.work), scales=self.scales)
+        work = question.work
+        elsewhere = [run for run in self.runs[work.model] if not is_there(work, run)]
+        near = nearest_runs(work, elsewhere, partial(self.tree.distance, work.device))
+        runs = RunCorrection(runs=near, scales=self.scales)
         informed = Deployments(self.tree, self.sizes_of, lambda asked: replace(asked, measured=runs))
         questions = {"ours": (self.deployments, question), "with_runs": (informed, question)}
         if question.limits:
@@ -294,26 +281,6 @@ class Bench:
         by_devices = sorted(table.values, key=lambda item: (item[1].devices, str(item)))
         self.scores["fewest"].take(table, by_devices, 0.0)
         self.drawn(table)
-
-    def runs_elsewhere(self, work: Work) -> tuple[MeasuredRun, ...]:
-        """The nearest runs of a model, without those on the device of some work with its lengths."""
-        lengths = (math.log2(work.input_len), math.log2(work.output_len))
-        runs = [
-            run
-            for run in self.runs[work.model]
-            if (run.place.device, run.place.lengths) != (work.device, lengths)
-        ]
-
-        def apart(run: MeasuredRun) -> tuple[float, ...]:
-            doublings = zip(run.place.lengths, lengths, strict=True)
-            return (
-                float(self.tree.distance(work.device, run.place.device)),
-                sum(abs(one - other) for one, other in doublings),
-            )
-
-        groups = dict.fromkeys(run.group for run in sorted(runs, key=apart))
-        kept = set(list(groups)[:MOST_PROBLEMS])
-        return tuple(run for run in runs if run.group in kept)
 
     def drawn(self, table: Table) -> None:
         """Judge a random layout of the table: chances in place of hits."""
@@ -371,6 +338,24 @@ def runs_by_model(workspace: Workspace) -> dict[str, list[MeasuredRun]]:
         if row.model:
             found[row.model] += reader.runs([row], "serving")
     return found
+
+
+def is_there(work: Work, run: MeasuredRun) -> bool:
+    """True if a run is on the device of some work, with its lengths."""
+    return (run.place.device, run.place.lengths) == (work.device, work.lengths)
+
+
+def nearest_runs(
+    work: Work, runs: Sequence[MeasuredRun], distance: Callable[[str], float]
+) -> tuple[MeasuredRun, ...]:
+    """The runs of as many problems as a question reads, near devices and like lengths first."""
+
+    def apart(run: MeasuredRun) -> tuple[float, float]:
+        doublings = zip(run.place.lengths, work.lengths, strict=True)
+        return float(distance(run.place.device)), sum(abs(one - other) for one, other in doublings)
+
+    groups = list(dict.fromkeys(run.group for run in sorted(runs, key=apart)))[:MOST_PROBLEMS]
+    return tuple(run for run in runs if run.group in groups)
 
 
 def best_layouts(loads: Sequence[RatedDeployment], question: DeploymentQuestion) -> list[Layout]:

@@ -282,26 +282,6 @@ def report(judged: Sequence[Judged]) -> dict[str, object]:
     }
 
 
-def show(judged: Sequence[Judged]) -> None:
-    """Ours beside the baselines, for people."""
-    columns = ("k1", "se", "k3", "k5", "log_regret_k1", "se", "log_regret_k5", "coverage")
-    for name in dict.fromkeys(item.name for item in judged):
-        for part in CLASSES:
-            mine = [item for item in judged if item.name == name and part in item.classes]
-            for method in ("ours", *BASELINES) if mine else ():
-                figures = summary([item for item in mine if item.method == method]) or {}
-                if method == "ours":
-                    print(f"\n{name} / {part} (n = {figures['n']})", file=sys.stderr)
-                    print(
-                        f"  {'':8}" + "".join(f"{c.removeprefix('log_'):>10}" for c in columns),
-                        file=sys.stderr,
-                    )
-                errors = iter(figures["se"].values())
-                cells = [next(errors) if column == "se" else figures[column] for column in columns]
-                shown = "".join(f"{'-':>10}" if cell is None else f"{cell:10.3f}" for cell in cells)
-                print(f"  {method:8}{shown}", file=sys.stderr)
-
-
 _WORLDS: tuple[World, World]
 _WITHOUT = "device"
 
@@ -379,7 +359,6 @@ def main() -> None:
                 checked += part[1]
                 at = f"{time.monotonic() - started:6.0f} s  {number}/{len(made)}"
                 print(f"{at}  {fold.name} {'/'.join(fold.classes)}: {len(fold.asked)} asked", file=sys.stderr)
-    show(judged)
     by_class = intervals(checked, is_one_folder=known is asked)
     print(f"\n{time.monotonic() - started:.0f} s", file=sys.stderr)
     figures = report(judged) | outlook_figures.by_figure(by_class)
@@ -394,14 +373,10 @@ def intervals(checked: list[outlook_figures.Row], *, is_one_folder: bool) -> dic
     if is_one_folder and len({row[2].device for row in checked if math.isfinite(row[2].truth)}) < 2:
         return dict.fromkeys((*CLASSES, "all"))
     if is_one_folder:  # the shipped outlook has seen these cases
-        title = "intervals, each device forecast without it"
         forecast = outlook_figures.left_out(checked, lambda row: row[2].device)
     else:
-        title = "intervals, by the shipped outlook"
         forecast = outlook_figures.forecasts(checked, Outlook.shipped(CIRCUMSTANCES))
-    by_class = outlook_figures.figures(checked, forecast)
-    outlook_figures.show(title, by_class)
-    return by_class
+    return outlook_figures.figures(checked, forecast)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,8 @@
     python -m benchmarks.cost_models.cost_model --calibrate DIR --evaluate DIR [--quick]
 
 Both folders hold tables of measured operators (``docs/figures-notes.md``). One folder given twice means
-that drawn groups of shapes and drawn jobs are left out together (``--all``: cross-validation over all of them), and the
-spread between groups is printed. Two folders:
-constants from the first, errors on the second. Repeats of a shape are merged first. The last line
-is one JSON object.
+that drawn groups of shapes and drawn jobs are left out together (``--all``: cross-validation over all of them). Two
+folders: constants from the first, errors on the second. Repeats of a shape are merged first.
 
 Floors: a fitted roofline (launch + larger of compute and traffic), gradient boosting on the logs of
 the sizes, and gradient boosting on what the roofline leaves over.
@@ -22,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
 from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
@@ -93,14 +92,6 @@ def floor_predictions(stem: str, known: ShapeTable, x: Floats) -> dict[str, Floa
     }
 
 
-def spearman(a: Floats, b: Floats) -> float:
-    def ranks(values: Floats) -> Floats:
-        _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-        return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-
-    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
-
-
 def errors(predicted: Floats, measured: Floats) -> Floats:
     return np.asarray(100 * np.abs(predicted / measured - 1))
 
@@ -164,26 +155,6 @@ def machine_b(folder: Path) -> float | None:
     return 100 * float(np.mean(found))
 
 
-def repeat_spread(folder: Path, kind: OperatorKind) -> float:
-    """Mean relative distance of single measurements from their shape's geometric mean, per cent."""
-    held: dict[tuple[str, ...], list[float]] = {}
-    for row in read_rows(folder / f"{kind.stem}.csv"):
-        if kind.stem == "collective" and not row["group"].startswith(MACHINE):
-            continue
-        key = tuple(row.get(name, row.get("op", "")) for name in kind.columns)
-        held.setdefault(key, []).append(float(row["measured_us"]))
-    apart = [abs(t / np.exp(np.mean(np.log(ts))) - 1) for ts in held.values() if len(ts) > 1 for t in ts]
-    return 100 * float(np.mean(apart)) if apart else 0.0
-
-
-def by_group(stem: str, error: Floats, groups: Sequence[str]) -> str:
-    means = [float(np.mean(error[np.asarray(groups) == name])) for name in sorted(set(groups))]
-    return (
-        f"{stem}: over {len(means)} groups the mean error is {np.min(means):.1f} to {np.max(means):.1f} %, "
-        f"median {np.median(means):.1f} %, standard deviation {np.std(means):.1f}"
-    )
-
-
 IN_SITU = {
     "RmsNorm": 2.0, "AddRmsNorm": 4.0, "AddRmsNormBias": 4.0, "SwiGlu": 1.5, "Cast": 3.0, "Add": 3.0, "TensorMove": 2.0,
     "Muls": 2.0, "Transpose": 2.0,
@@ -220,7 +191,6 @@ def in_situ(folders: Sequence[Path]) -> dict[str, float | None]:
             continue
         found[name].append(100 * abs(guess / float(row["measured_us"]) - 1))
     found["in_situ"] = [*found["in_situ_products"], *found["in_situ_small"]]
-    print(", ".join(f"{name}: n = {len(held)}" for name, held in found.items()))
     return {name: round(float(np.median(held)), 2) if held else None for name, held in found.items()}
 
 
@@ -293,7 +263,7 @@ def main() -> None:
         error = errors(ours, asked.measured_us)
         counts[stem] = len(error)
         result[f"{stem}_{statistic}"] = round(summary[statistic](error), 2)
-        result[f"{stem}_spearman"] = round(spearman(ours, asked.measured_us), 4)
+        result[f"{stem}_spearman"] = round(float(spearmanr(ours, asked.measured_us).statistic), 4)
         if stem == "collective":
             result["collective_a_spearman"] = result["collective_spearman"]
         inside = coverage(kind, known, ours, asked, same=leaves, quick=chosen.quick)
@@ -305,19 +275,10 @@ def main() -> None:
             name: round(summary[statistic](errors(values, asked.measured_us)), 2)
             for name, values in theirs.items()
         }
-        print(
-            f"{stem}: n = {len(error)}, {statistic} {result[f'{stem}_{statistic}']} %, median "
-            f"{np.median(error):.2f} %, p90 {np.percentile(error, 90):.1f} %, floors {floors[stem]}, repeats "
-            f"of one shape are {repeat_spread(chosen.evaluate, kind):.1f} % off their mean, 90 % interval holds "
-            f"{100 * inside:.1f} %"
-        )
-        print("  " + by_group(stem, error, list(asked.groups)), flush=True)
     other = machine_b(chosen.evaluate)
     if other is not None:
         result["collective_b_mape"] = round(other, 1)
-        print(f"collectives of machine B, mesh model: mean {other:.1f} %")
     result |= {**in_situ([chosen.evaluate, *chosen.in_situ]), **speed()}
-    print(", ".join(f"{name} {value}" for name, value in [*result.items()][-5:]))
     chosen.last_line({**result, "floors": floors, "counts": counts}, n=sum(counts.values()))
 
 

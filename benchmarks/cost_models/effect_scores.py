@@ -1,13 +1,13 @@
 """Compares published gains of strategies with the cost model's gains for the same changes."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.cost_models.effect_settings import Comparison, balanced, compare_all, document
-from benchmarks.harness import Run, share
+from benchmarks.harness import Run, share, spearman
 from benchmarks.worlds.shipped import ShippedKnowledge
+from recommender.cost_model.fit.measurements import read_rows
 
 
 def effects(run: Run, known: ShippedKnowledge) -> dict[str, object]:
@@ -16,15 +16,11 @@ def effects(run: Run, known: ShippedKnowledge) -> dict[str, object]:
     ``whole`` counts a row that cannot be expressed as wrong.
     """
     path: Path = run.effects
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    rows = read_rows(path)
     drawn = run.draw("document of effects", (document(row) for row in rows))
     every = compare_all(rows, known)[0]
     rows = [row for row in rows if document(row) in drawn]
     found, reasons = compare_all(rows, known)
-    print(f"{len(found)} of {len(rows)} published effects can be expressed; the others:")
-    for text, held in sorted(reasons.items(), key=lambda item: -len(item[1])):
-        print(f"  {len(held):3d}  {text}: {' '.join(held)}")
     for one in found:
         is_right = one.predicted * one.published > 0
         stand_ins = f" [{'; '.join(one.stand_ins)}]" if one.stand_ins else ""
@@ -54,7 +50,6 @@ def effects(run: Run, known: ShippedKnowledge) -> dict[str, object]:
         "effects_whole_within_factor_2": share(close, len(rows) - len(found)),
     }
     result["inexpressible"] = {text: len(held) for text, held in reasons.items()}
-    print({name: value for name, value in result.items() if name != "inexpressible"})
     return result
 
 
@@ -86,9 +81,4 @@ def backtest(found: list[Comparison], every: list[Comparison], drawn: frozenset[
 def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
     if len(pairs) < 3:
         return None
-    one, two = (ranks([pair[place] for pair in pairs]) for place in (0, 1))
-    return round(float(np.corrcoef(one, two)[0, 1]), 3)
-
-
-def ranks(values: list[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    return np.argsort(np.argsort(values)).astype(float)
+    return round(spearman(*zip(*pairs, strict=True)), 3)

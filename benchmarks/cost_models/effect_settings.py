@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.cost_models.effect_changes import SIZES, Row, Settings, settings_of
-from benchmarks.worlds.shipped import A2, A3, NotExpressibleError, ShippedKnowledge
+from benchmarks.worlds.shipped import A2, A3, NotExpressibleError, ShippedKnowledge, expressible
 from kg.errors import InputError, MissingFactError
 from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.facts.model import ModelSizes
@@ -48,20 +47,15 @@ OTHERS = 3.0
 """Published changes of the same part that weigh as much as all of other parts together."""
 
 
-def compare_all(rows: list[Row], known: ShippedKnowledge) -> tuple[list[Comparison], dict[str, list[str]]]:
-    """Comparisons of the rows that can be expressed, and the ids of the others by the reason.
+def compare_all(rows: list[Row], known: ShippedKnowledge) -> tuple[list[Comparison], dict[str, list[Row]]]:
+    """Comparisons of the rows that can be expressed, and the others by the reason.
 
     What a change without a setting removes of its part is what those of other documents removed.
     """
-    found: list[Comparison] = []
-    reasons: dict[str, list[str]] = defaultdict(list)
-    for row in rows:
-        try:
-            found.append(compare(row, known))
-        except (NotExpressibleError, MissingFactError, InputError) as reason:
-            reasons[re.sub(r"^\S+: ", "", str(reason))].append(row["id"])
+    pairs, refused = expressible(rows, lambda row: compare(row, known))
+    found = [one for _, one in pairs]
     bare = [one for one in found if one.part]
-    return [_with_removed(one, bare) if one.part else one for one in found], reasons
+    return [_with_removed(one, bare) if one.part else one for one in found], refused
 
 
 def _with_removed(one: Comparison, bare: list[Comparison]) -> Comparison:

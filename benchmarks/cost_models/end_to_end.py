@@ -14,7 +14,6 @@ Constants of operators are those that ship: they are fitted to none of these row
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -28,10 +27,9 @@ from benchmarks.cost_models.effect_scores import effects, rank_correlation
 from benchmarks.cost_models.floors import FLOORS, Work, floor_values, work_of
 from benchmarks.cost_models.published_question import PublishedQuestion
 from benchmarks.cost_models.published_rows import question_of, read_rows
-from benchmarks.harness import Run, mean, median_90, percentile, share
+from benchmarks.harness import Run, drawn_up, mean, median_90, percentile, share
 from benchmarks.protocols.anchoring import fit_anchors
-from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
-from kg.errors import InputError, MissingFactError
+from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, expressible
 from recommender.cost_model.anchors import UNANCHORED, Anchors, MeasuredStep, kind_of
 from recommender.cost_model.estimate import estimate, sweep
 from recommender.cost_model.operators.kinds import shipped
@@ -165,14 +163,7 @@ def percent(log_error: float) -> float:
 def summary(scores: Sequence[Score]) -> dict[str, object]:
     """Figures of some rows."""
     if not scores:
-        return {
-            "n": 0,
-            "median": None,
-            "within_25": None,
-            "spearman": None,
-            "coverage_90": None,
-            "width": None,
-        }
+        return {"n": 0} | dict.fromkeys(("median", "within_25", "spearman", "coverage_90", "width"))
     errors = [percent(one.error) for one in scores]
     signs = [-1 if one.point.asked.quantity.startswith("t") and one.point.asked.quantity != "throughput" else 1
              for one in scores]  # fmt: skip
@@ -192,15 +183,10 @@ def read(files: Sequence[Path]) -> list[dict[str, str]]:
     return [row for path in files for row in read_rows(path)]
 
 
-def points(rows: list[dict[str, str]], known: ShippedKnowledge) -> tuple[list[Point], Counter[str]]:
+def points(rows: list[dict[str, str]], known: ShippedKnowledge) -> tuple[list[Point], dict[str, int]]:
     """Rows that can be estimated, and why the others cannot."""
-    found, missing = [], Counter[str]()
-    for row in rows:
-        try:
-            found.append(point(question_of(row, known)))
-        except (NotExpressibleError, MissingFactError, InputError) as refused:
-            missing[re.sub(r"^\S+: ", "", str(refused))] += 1
-    return found, missing
+    pairs, refused = expressible(rows, lambda row: point(question_of(row, known)))
+    return [one for _, one in pairs], {reason: len(held) for reason, held in refused.items()}
 
 
 def speed(known: ShippedKnowledge) -> float:
@@ -238,8 +224,7 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
         groups[f"engine {one.point.asked.engine}"].append(one)
         groups[one.point.asked.family].append(one)
         groups[kind_of(one.point.step.key)].append(one)
-    for name, held in sorted(groups.items()):
-        print(f"{name}: {summary(held)}")
+    print(*drawn_up({name: summary(held) for name, held in sorted(groups.items())}), sep="\n")
     figures = summary(scores)
     result: dict[str, object] = {f"llm_{name}": value for name, value in figures.items()}
     result["llm_median_90"] = median_90([percent(one.error) for one in scores])
@@ -307,9 +292,6 @@ def main() -> None:
         )
     known, _ = points(known_rows, shipped_knowledge)
     asked, missing = points(asked_rows, shipped_knowledge)
-    print(f"{len(asked)} of {len(asked_rows)} rows can be estimated; the others:")
-    for reason, n in missing.most_common(20):
-        print(f"  {n:4d}  {reason}")
     result, scores = language(known, asked)
     expressible = [one for one in asked if one.asked.is_language_model]
     families: dict[str, list[Score]] = defaultdict(list)
@@ -318,18 +300,15 @@ def main() -> None:
             steps = steps_of(one.asked, UNANCHORED, [one.setting])
             value = modelled_value(steps, METRIC[one.asked.quantity])
             families[one.asked.family].append(Score(one, value, steps.spread, {}))
-    for name, mine in sorted(families.items()):
-        print(f"{name}, physics alone: {summary(mine)}")
     rows = [one for one in (*known, *asked) if one.asked.is_language_model]
     result["withheld"] = withheld(list({id(one.asked.row): one for one in rows}.values()), chosen)
-    print(f"with all of one withheld: {result['withheld']}")
     close = [percent(one.error) <= 25 for one in scores]
     result |= {
         "llm_whole_within_25": share(close, len(texts) - len(scores)),
         "expressible_llm": round(len(expressible) / len(texts), 3) if texts else None,
         "expressible_all": round(len(asked) / len(asked_rows), 3) if asked_rows else None,
         "families": {name: summary(held) for name, held in families.items()},
-        "missing": dict(missing),
+        "missing": missing,
     }
     result |= effects(chosen, shipped_knowledge) if chosen.effects else dict.fromkeys(
         ("effects_expressible", "effects_sign_balanced", "effects_within_factor_2")

@@ -100,15 +100,13 @@ def main() -> None:
     chosen = read_options(__doc__)
     known = ShippedKnowledge.load()
     errors = [one for path in chosen.asked for one in physics_errors(path, chosen.rows, chosen.seed, known)]
-    for table in sorted({one.table for one in errors}):
-        logs = np.array([one.log_ratio for one in errors if one.table == table])
-        median = float(np.median(100 * np.abs(np.expm1(-logs))))
-        print(
-            f"{table}: {len(logs)} rows, {median:.1f} % off, speed {np.exp(np.median(logs)):.2f} of measured"
-        )
+    tables: dict[str, list[float]] = defaultdict(list)
+    for one in errors:
+        tables[one.table].append(-one.log_ratio)
     result = {
         "n": len(errors), "overall": widths(errors, lambda _: "all"), "vendor": widths(errors, lambda one: one.vendor),
         "engine": widths(errors, lambda one: one.engine or "none"), "nested": nested(errors, chosen),
+        "tables": {name: harness.accuracy(logs) for name, logs in tables.items()},
     }  # fmt: skip
     chosen.last_line(result)
 

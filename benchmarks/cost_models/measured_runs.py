@@ -9,12 +9,10 @@ ran, that memory has room for. Figures are by framework, those of training also 
 the runs that their publisher tuned for speed. A row without its model, its device or a size is a refusal.
 """
 
-import csv
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +20,10 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.cost_models.published_cases import device_named
 from benchmarks.cost_models.published_question import priced_format
-from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
-from kg.errors import TuningError
+from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, expressible
 from recommender.cost_model.estimate import estimate
 from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.fit.measurements import read_rows
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.settings.dialects import translate
 
@@ -150,45 +148,27 @@ def trained(
 
 
 def figures(scores: list[RunScore]) -> dict[str, object]:
-    """Error of a group, per cent, and the share of its runs that fit."""
+    """Error of a group, per cent of the shorter time, and the share of its runs that fit."""
     logs = np.log([one.ours / one.measured for one in scores])
-    errors = [100 * float(np.expm1(abs(one))) for one in logs]
-    return {
-        "n": len(scores), "median": round(float(np.median(errors)), 1), "median_90": harness.median_90(errors),
-        "within_25": round(float(np.mean(np.array(errors) <= 25)), 3),
-        "bias": round(float(np.exp(np.median(logs))), 2), "fits": harness.share([one.fits for one in scores]),
-    }  # fmt: skip
+    errors = 100 * np.expm1(np.abs(logs))
+    fits = harness.share([one.fits for one in scores])
+    return harness.accuracy(logs.tolist(), errors.tolist()) | {"fits": fits}
 
 
 def main() -> None:
     chosen = harness.read(__doc__, harness.place("--asked", nargs="+", help="measured runs"))
-    known, refused = ShippedKnowledge.load(), Counter[str]()
-    rows = [row for path in chosen.asked for row in _rows(path)]
+    known, rows = ShippedKnowledge.load(), [row for path in chosen.asked for row in read_rows(path)]
     drawn = chosen.draw("model", (row["model"] for row in rows), share=0.5)
+    rows = [row for row in rows if row["model"] in drawn]
+    found, refused = expressible(rows, lambda row: score(row, known))
     groups: dict[str, list[RunScore]] = defaultdict(list)
-    for row in (row for row in rows if row["model"] in drawn):
-        try:
-            one = score(row, known)
-        except (NotExpressibleError, TuningError, ValueError) as reason:
-            refused[re.sub(r"^\S+: ", "", str(reason))] += 1
-            continue
+    for row, one in found:
         print(f"  {row['id']} {one.model}, {one.group}: {one.ours:.1f} for {one.measured:.1f} ms"
               + ("" if one.fits else "; does not fit"))  # fmt: skip
         for name in ("served" if "mean_tpot_ms" in row else "trained", one.group):
             groups[name].append(one)
-    for text, count in refused.items():
-        print(f"  {count} refused: {text}")
-    found = {name: figures(held) for name, held in sorted(groups.items())}
-    for name, held in found.items():
-        print(f"{name}: {held}")
-    chosen.last_line(
-        {"groups": found, "refused": sum(refused.values())}, n=sum(row["model"] in drawn for row in rows)
-    )
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    made = {name: figures(held) for name, held in sorted(groups.items())}
+    chosen.last_line({"groups": made, "refused": sum(map(len, refused.values()))}, n=len(rows))
 
 
 if __name__ == "__main__":

@@ -187,7 +187,6 @@ def main() -> None:
     for stem, rows in operators(torch, place, np.random.default_rng(chosen.seed), few=few).items():
         table = np.array(rows)
         figures[stem] = off(shipped()[stem].times_us(here.device, table[:, :-1]), table[:, -1])
-        print(f"{stem}: {figures[stem]}")
         if chosen.tables:
             chosen.tables.mkdir(parents=True, exist_ok=True)
             with (chosen.tables / f"{stem}.csv").open("w", encoding="utf-8", newline="") as stream:

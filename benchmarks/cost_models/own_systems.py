@@ -136,8 +136,6 @@ def main() -> None:
                 told = f"{kind}, {TOLD // models} of {models}"
                 results[told] += scored([row for row in alike if id(row) in left], shares, chance, models)
     result = {kind: figures(found) for kind, found in results.items() if found}
-    for kind, line in result.items():
-        print(f"{kind}: {line}")
     chosen.last_line({**result, "shares": fitted(kept)}, n=sum(len(found) for found in results.values()))
 
 

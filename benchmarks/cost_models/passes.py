@@ -9,47 +9,21 @@ are by phase and kind of blocks, ours on all rows and both on those that the sim
 profiles, so the next step is taken to be scheduled ahead. A picture is one of each sequence.
 """
 
-import csv
 import re
-from collections import Counter, defaultdict
-from dataclasses import dataclass
+from collections import defaultdict
 
 import numpy as np
 
 from benchmarks import harness
-from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
-from kg.errors import TuningError
+from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge, expressible
 from recommender.cost_model.estimate_pass import PassShape, PricedPass, estimate_pass
 from recommender.cost_model.facts.device import precision
+from recommender.cost_model.fit.measurements import read_rows
 from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.vision_tower import Pictures
 
 SERVERS = {"ascend-910c": "atlas-800t-a3", "ascend-910b2": "atlas-800t-a2"}
 """Servers that the passes ran on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """One pass beside what was measured.
-
-    Attributes:
-        name: Of the row.
-        group: Its phase and kind of blocks.
-        measured: Seconds.
-        ours: Likewise.
-        theirs: By the vendor's simulator; None where it says nothing.
-    """
-
-    name: str
-    group: str
-    measured: float
-    ours: float
-    theirs: float | None
-
-    def error(self, *, vendor: bool = False) -> float:
-        """Percent that a prediction is off."""
-        said = self.theirs if vendor and self.theirs is not None else self.ours
-        return 100 * abs(said / self.measured - 1)
 
 
 def priced(row: dict[str, str], known: ShippedKnowledge) -> PricedPass:
@@ -82,51 +56,39 @@ def priced(row: dict[str, str], known: ShippedKnowledge) -> PricedPass:
     )
 
 
-def summary(scores: list[Score]) -> dict[str, object]:
+Pass = tuple[float, float, float]
+"""Seconds by us and as measured, and by the vendor's simulator; NaN where it says nothing."""
+
+
+def summary(passes: list[Pass]) -> dict[str, object]:
     """Median errors with their interval over redrawn rows, and the vendor's on the rows that it answered."""
-    errors = [one.error() for one in scores]
-    both = [one for one in scores if one.theirs is not None]
-    return {
-        "n": len(scores), "median": round(float(np.median(errors)), 1), "median_90": harness.median_90(errors),
-        "within_25": round(float(np.mean(np.array(errors) <= 25)), 3),
-        "bias": round(float(np.exp(np.median([np.log(one.ours / one.measured) for one in scores]))), 2),
-        "n_both": len(both), "ours_both": _median([one.error() for one in both]),
-        "vendor_both": _median([one.error(vendor=True) for one in both]),
-    }  # fmt: skip
-
-
-def _median(errors: list[float]) -> float | None:
-    return round(float(np.median(errors)), 1) if errors else None
+    ours, measured, theirs = np.array(passes).T
+    both = np.isfinite(theirs)
+    errors, vendor = (100 * np.abs(said / measured - 1) for said in (ours, theirs))
+    return harness.accuracy(np.log(ours / measured).tolist()) | {
+        "n_both": int(both.sum()),
+        "ours_both": harness.percentile(errors[both], digits=1),
+        "vendor_both": harness.percentile(vendor[both], digits=1),
+    }
 
 
 def main() -> None:
     chosen = harness.read(__doc__, harness.place("--asked", help="measured passes"))
-    known, missing = ShippedKnowledge.load(), Counter[str]()
-    with chosen.asked.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    known, rows = ShippedKnowledge.load(), read_rows(chosen.asked)
     drawn = chosen.draw("model", (row["model"] for row in rows), share=0.5)
     rows = [row for row in rows if row["model"] in drawn]
-    groups: dict[str, list[Score]] = defaultdict(list)
-    for row in rows:
-        try:
-            done = priced(row, known)
-        except (NotExpressibleError, TuningError) as refused:
-            missing[str(refused)] += 1
-            continue
+    found, refused = expressible(rows, lambda row: priced(row, known))
+    groups: dict[str, list[Pass]] = defaultdict(list)
+    for row, done in found:
         kind = "experts" if known.model(row["model"]).experts else "dense"
-        theirs = float(row["vendor_simulated_s"]) if row["vendor_simulated_s"] else None
-        score = Score(row["id"], f"{row['phase']}, {kind}", float(row["measured_s"]), done.time_s, theirs)
-        print(f"  {score.name} {row['model']} {row['phase']} {row['batch_per_dp_rank']} x {row['query_len']} at "
-              f"{row['context_len']}: {done.time_s * 1e3:.2f} for {score.measured * 1e3:.2f} ms; "
-              + ", ".join(f"{one.name} {one.time_s * 1e3:.2f}" for one in done.operators[:4]))  # fmt: skip
-        for name in ("all", row["phase"], score.group):
-            groups[name].append(score)
-    for reason, count in missing.items():
-        print(f"  {count} refused: {reason}")
-    figures = {name: summary(scores) for name, scores in sorted(groups.items())}
-    for name, held in figures.items():
-        print(f"{name}: {held}")
-    chosen.last_line({"groups": figures, "refused": sum(missing.values())}, n=len(rows))
+        one = done.time_s, float(row["measured_s"]), float(row["vendor_simulated_s"] or "nan")
+        print(f"  {row['id']} {row['model']} {row['phase']} {row['batch_per_dp_rank']} x {row['query_len']} at "
+              f"{row['context_len']}: {1e3 * one[0]:.2f} for {1e3 * one[1]:.2f} ms; "
+              + ", ".join(f"{part.name} {part.time_s * 1e3:.2f}" for part in done.operators[:4]))  # fmt: skip
+        for name in ("all", row["phase"], f"{row['phase']}, {kind}"):
+            groups[name].append(one)
+    figures = {name: summary(passes) for name, passes in sorted(groups.items())}
+    chosen.last_line({"groups": figures, "refused": sum(map(len, refused.values()))}, n=len(rows))
 
 
 if __name__ == "__main__":

@@ -151,10 +151,6 @@ def main() -> None:
     groups |= {kind: kinds == kind for kind in KINDS if kind in kinds}
     groups |= {"users who wait": ~is_open, "at a rate": is_open}
     found = {name: summary(errors, chosen) for name, chosen in groups.items()}
-    print(f"{'answers, %: median / p90 / within goal':44}" + "".join(f"{name:>28}" for name in GOALS))
-    for name, by_figure in found.items():
-        cells = [f"{one['median']} / {one['p90']} / {one['within_goal']}" for one in by_figure.values()]
-        print(f"{f'  {name} ({int(groups[name].sum())})':44}" + "".join(f"{cell:>28}" for cell in cells))
     run.last_line({"answers": found}, n=len(rows))
 
 

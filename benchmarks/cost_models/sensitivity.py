@@ -61,11 +61,6 @@ class Encoder:
         return torch.nn.functional.normalize(pooled, dim=1)
 
 
-def spearman(a: list[float], b: list[float]) -> float:
-    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (a, b)]
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-
-
 def main() -> None:
     arguments = harness.read(
         __doc__, harness.place("model", nargs="?"), harness.option("--bits", type=int, default=4)
@@ -107,43 +102,25 @@ def main() -> None:
         measured[name] = moved_by(encoder, matrices, [name], arguments.bits, seen, before["seen"])
     truth = list(measured.values())
     size = {name: float(parameter.numel()) for name, parameter in matrices.items()}
+    fisher = {name: squares[name] / size[name] for name in matrices}
     told = {
-        "mean squared gradient x weight error": {n: squares[n] / size[n] * errors[n] for n in matrices},
-        "squared gradient alone": squares,
-        "weight error alone": errors,
-        "number of weights": size,
+        "fisher": {name: fisher[name] * errors[name] for name in matrices},
+        "gradient": squares,
+        "weight_error": errors,
+        "size": size,
     }
-    print(
-        f"{len(matrices)} matrices to {arguments.bits} bits, {half} sentences; Spearman with what was measured:"
-    )
     figures: dict[str, float | int] = {"matrices": len(matrices), "bits": arguments.bits, "sentences": half}
-    for key, name in (
-        ("fisher", "mean squared gradient x weight error"),
-        ("gradient", "squared gradient alone"),
-        ("weight_error", "weight error alone"),
-        ("size", "number of weights"),
-    ):
-        value = spearman(list(told[name].values()), truth)
-        print(f"  {name:40} {value:5.2f}")
-        figures[f"spearman_{key}"] = round(value, 3)
+    for name, values in told.items():
+        figures[f"spearman_{name}"] = round(harness.spearman(list(values.values()), truth), 3)
     layers = [
-        Layer(
-            name=name,
-            values={
-                "fisher": squares[name] / size[name],
-                "weight_error": errors[name],
-                "parameters": size[name],
-            },
-        )
-        for name in matrices
+        Layer(name=n, values={"fisher": fisher[n], "weight_error": errors[n], "parameters": size[n]})
+        for n in matrices
     ]
-    print("profiles by matrix, on other sentences: weights lowered, distance moved")
     rng = arguments.rng()
     for profile in rank(layers, grouping="layer").profiles:
         key = profile.name.replace("-", "_")
         distance = moved_by(encoder, matrices, profile.low, arguments.bits, kept, before["kept"])
         figures |= {f"saved_{key}": round(profile.saved_share, 4), f"moved_{key}": round(distance, 6)}
-        print(f"  {profile.name:12} {profile.saved_share:6.1%}   {distance:.5f}")
         if profile.name == "balanced":
             others = []
             for _ in range(3 if arguments.quick else 10):
@@ -154,7 +131,6 @@ def main() -> None:
                         weights += size[name]
                 others.append(moved_by(encoder, matrices, chosen, arguments.bits, kept, before["kept"]))
             figures["moved_random_as_many"] = round(float(np.mean(others)), 6)
-            print(f"  ... as many weights at random  {np.mean(others):.5f} (least {min(others):.5f})")
     whole = moved_by(encoder, matrices, list(matrices), arguments.bits, seen, before["seen"])
     figures["sum_of_parts_over_whole"] = round(sum(truth) / whole, 3)
     arguments.last_line(figures)

@@ -8,17 +8,15 @@ file, whose rows need a model of the graph. Nothing is fitted to any of them, bu
 ones in view.
 """
 
-import csv
-from collections import Counter, defaultdict
+import math
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks import harness
-from benchmarks.worlds.shipped import NotExpressibleError, ShippedKnowledge
-from kg.errors import TuningError
+from benchmarks.worlds.shipped import ShippedKnowledge, expressible
 from recommender.cost_model.facts.physics import PHYSICS
+from recommender.cost_model.fit.measurements import read_rows
 from recommender.cost_model.settings.plans import CHOICES, TRAINING
 from recommender.cost_model.workloads.memory_fit import memory_bytes
 
@@ -30,8 +28,7 @@ PEAKS = Path(__file__).with_name("training_peaks.csv")
 
 def read_published(path: Path) -> list[dict[str, str]]:
     """Rows with a peak, by the names of ``training_peaks.csv``."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    rows = read_rows(path)
     return [_from_step(row) for row in rows if row["peak_memory_mb"]] if "peak_memory_mb" in rows[0] else rows
 
 
@@ -63,57 +60,38 @@ def _from_step(row: dict[str, str]) -> dict[str, str]:
     }  # fmt: skip
 
 
+def held_gb(row: dict[str, str], known: ShippedKnowledge) -> dict[str, float]:
+    """Parts of the memory that a row's training takes."""
+    said = dict(word.split("=") for word in row["settings"].split())
+    settings = {n: v for n, v in said.items() if n in {"tp", "pp", "cp", "ep", "zero_stage", *TRAINING}}
+    settings |= {name: row[name] for name in ("seq_len", "micro_batch")}
+    model = known.model(row["model"])
+    sizes = {name: float(row.get(name) or getattr(model, name)) for name in ("layers", "experts")}
+    reserved = PHYSICS["reserved_bytes" if "Ascend" in row["source"] else "gpu_reserved_bytes"]
+    model = replace(model, layers=sizes["layers"], experts=sizes["experts"])
+    parts = memory_bytes(model, "training", [settings], int(row["devices"]), reserved=reserved)
+    return {name: float(part[0]) / 1e9 for name, part in parts.items()}
+
+
 def main() -> None:
     chosen = harness.read(__doc__, harness.place("--asked", help="measured training steps", required=False))
-    known, missing = ShippedKnowledge.load(), Counter[str]()
+    known = ShippedKnowledge.load()
     rows = read_published(PEAKS) + (read_published(chosen.asked) if chosen.asked else [])
+    found, refused = expressible(rows, lambda row: held_gb(row, known))
     logs: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        said = dict(word.split("=") for word in row["settings"].split())
-        settings = {n: v for n, v in said.items() if n in {"tp", "pp", "cp", "ep", "zero_stage", *TRAINING}}
-        for name in ("seq_len", "micro_batch"):
-            settings[name] = row[name]
-        try:
-            model = known.model(row["model"])
-            layers, experts = (
-                float(row.get(name) or size)
-                for name, size in (("layers", model.layers), ("experts", model.experts))
-            )
-            model = replace(model, layers=layers, experts=experts)
-            parts = memory_bytes(model, "training", [settings], int(row["devices"]),
-                                 reserved=PHYSICS["reserved_bytes" if "Ascend" in row["source"] else "gpu_reserved_bytes"])  # fmt: skip
-        except (NotExpressibleError, TuningError, ValueError) as refused:
-            missing[str(refused)] += 1
-            continue
-        held = {name: float(part[0]) / 1e9 for name, part in parts.items()}
+    for row, held in found:
+        said, measured = row["settings"], float(row["peak_gb"])
         ours = sum(held.values()) - (held["reserved"] if row["reading"] in {"allocator", "reserved"} else 0.0)
         if row["reading"] == "reserved":
             ours *= RESERVED["recompute" in said]
-        error = float(np.log(ours / float(row["peak_gb"])))
         kind = "4-bit LoRA" if "frozen_bits" in said else "LoRA" if "lora_rank" in said else "all weights"
-        for name in (
-            "all",
-            row["source"].split()[0].split("/")[0] if "group" not in row else row["group"],
-            kind,
-        ):
-            logs[name].append(error)
-        print(f"  {row['model']} {row['devices']} x {row['micro_batch']} x {row['seq_len']} {row['settings']}: {ours:.1f} for "
-              f"{float(row['peak_gb']):.1f} GB ({np.expm1(error):+.0%}); "
-              + ", ".join(f"{name} {part:.1f}" for name, part in held.items()))  # fmt: skip
-    for reason, count in missing.items():
-        print(f"  {count} refused: {reason}")
-    figures = {name: _summary(errors) for name, errors in logs.items()}
-    for name, figure in figures.items():
-        print(f"{name}: {figure}")
-    chosen.last_line({"groups": figures, "refused": sum(missing.values())}, n=len(rows))
-
-
-def _summary(errors: list[float]) -> dict[str, float]:
-    off = 100 * np.abs(np.expm1(errors))
-    return {
-        "n": len(errors), "median": round(float(np.median(off)), 1), "within_25": round(float(np.mean(off <= 25)), 3),
-        "bias": round(float(np.exp(np.median(errors))), 2),
-    }  # fmt: skip
+        of = row["source"].split()[0].split("/")[0] if "group" not in row else row["group"]
+        for name in ("all", of, kind):
+            logs[name].append(math.log(ours / measured))
+        print(f"  {row['model']} {row['devices']} x {row['micro_batch']} x {row['seq_len']} {said}: {ours:.1f} for "
+              f"{measured:.1f} GB; " + ", ".join(f"{name} {part:.1f}" for name, part in held.items()))  # fmt: skip
+    figures = {name: harness.accuracy(errors) for name, errors in logs.items()}
+    chosen.last_line({"groups": figures, "refused": sum(map(len, refused.values()))}, n=len(rows))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,6 @@ from benchmarks.green.batch_jobs import JOBS, batch_jobs
 from benchmarks.harness import Run
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green.backtest import (
-    BacktestResult,
     ForecastTable,
     backtest,
     floor_forecast,
@@ -49,7 +48,6 @@ CELLS = (
 )  # fmt: skip
 """Hours of work and hours to the deadline."""
 NOISE = 0.05
-GOALS = {"DE": (78, 80, 76, 82), "GB": (80, 83, 76, 84)}
 NAMES = {"ger_ci": "DE", "gb_ci": "GB", "fr_ci": "FR", "cal_ci": "CAL"}
 
 
@@ -195,12 +193,10 @@ def run(
     for hours, within in CELLS[:: 3 if quick else 1]:
         for can_split in (False, True):
             clock = time.process_time()
-            cell: BacktestResult = backtest(
-                own, table, 2 * hours, 2 * within, can_split=can_split, caution=caution
-            )
-            content = cell.to_json()
-            content["cpu_s"] = round(time.process_time() - clock, 2)
-            cells[f"{hours} h by {within} h, {'split' if can_split else 'whole'}"] = (cell, content)
+            cell = backtest(own, table, 2 * hours, 2 * within, can_split=can_split, caution=caution)
+            spent = round(time.process_time() - clock, 2)
+            name = f"{hours} h by {within} h, {'split' if can_split else 'whole'}"
+            cells[name] = (cell, {**cell.to_json(), "cpu_s": spent})
     gaps = {
         "promise_gap": [cell.promised - cell.replanned for cell, _ in cells.values()],
         "promise_gap_once": [cell.promised_once - cell.once for cell, _ in cells.values()],
@@ -228,7 +224,7 @@ def runs(series: dict[str, IntensitySeries]) -> Iterator[tuple[str, str, int]]:
 
 
 def main() -> None:
-    """Run all regions and print."""
+    """Run all regions."""
     arguments = harness.read(
         __doc__,
         harness.place("--series", "--known"),
@@ -239,27 +235,8 @@ def main() -> None:
     result = {}
     about = shipped()[1]
     for region, name, year in runs(series):
-        found = run(series, region, year, arguments, arguments.caution)
-        result[name] = found
+        result[name] = found = run(series, region, year, arguments, arguments.caution)
         found["learned"] = region in about["regions"] and year in about["years"]
-        told = " (the coefficients learned from it)" if found["learned"] else ""
-        print(f"\n{name}{told}: per cent of emissions saved against a start at once")
-        print(f"{'':22}{'ours':>7}{'once':>7}{'floor':>7}{'noise':>7}{'perfect':>9}{'share':>8}{'goal':>6}")
-        goals = GOALS.get(region, (None,) * 4)
-        rules = [key for key, row in found.items() if isinstance(row, dict) and "ours" in row]
-        for rule, share, goal in zip(rules, found["share_of_perfect"], goals, strict=True):
-            row = found[rule]
-            figures = "".join(f"{row[key]:7.2f}" for key in ("ours", "once", "floor", "noise"))
-            print(f"{rule:22}{figures}{row['perfect']:9.2f}{share:8.1f}{goal or '-':>6}")
-        print(
-            f"promise gap {found['promise_gap']} (mean {found['promise_gap_mean']}, worst "
-            f"{found['promise_gap_worst']}), inside {found['promise_held']} %; planned once {found['promise_gap_once']} "
-            f"(mean {found['promise_gap_once_mean']}, worst {found['promise_gap_once_worst']}); "
-            f"dirtier_48 {found['dirtier_48']} %"
-        )
-        print(
-            f"coverage_90 {found['coverage_90']}; MAPE {found['mape']}; {found['forecast_year_cpu_s']} CPU s"
-        )
     arguments.last_line(result, n=len(result) * JOBS // (8 if arguments.quick else 1))
 
 

@@ -2,12 +2,14 @@
 
 import gc
 import io
+import json
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
@@ -28,7 +30,7 @@ class BudgetSpentError(BaseException):
     """The processor time of a question is spent; no handler of the program holds it up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CommandResult:
     """The end of a command line.
 
@@ -43,6 +45,15 @@ class CommandResult:
     out: str
     err: str
     cpu_s: float
+
+    @cached_property
+    def content(self) -> Mapping[str, Any]:
+        """The printed JSON; empty where there is none."""
+        try:
+            content = json.loads(self.out)
+        except ValueError:
+            return {}
+        return content if isinstance(content, dict) else {}
 
 
 class _SharedWorkspace(Workspace):

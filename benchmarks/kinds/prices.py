@@ -1,9 +1,6 @@
 """One price: what ``predict`` and ``estimate`` say of a situation is what ``recommend`` says of it (law 3)."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from benchmarks.kinds.command_line import CommandLine, CommandResult
 from benchmarks.kinds.replies import Reply
@@ -15,14 +12,17 @@ _DIGITS = 3
 
 def judge_prices(reply: Reply, line: CommandLine, folder: Path) -> dict[str, str | None]:
     """Compare the price of the plan with those of other commands; None where the plan has none."""
-    own = expected(reply, "throughput")
+    values = (item["value"] for item in reply.start.get("expected", ()) if item["metric"] == "throughput")
+    own = next(map(float, values), None)
     if not reply.is_answered or own is None or _is_without(reply):
         return dict.fromkeys(PRICES)
     predicted = line.run(reply.situation.argv("predict", folder))
     estimated = line.run(reply.situation.argv("estimate", folder))
+    now = predicted.content.get("now") or {}
+    (first, *_) = estimated.content.get("estimates") or [{}]
     return {
-        "price of predict": _compared(own, predicted, predicted_price(predicted)),
-        "price of estimate": _compared(own, estimated, estimated_price(estimated)),
+        "price of predict": _compared(own, predicted, now.get("throughput")),
+        "price of estimate": _compared(own, estimated, first.get("throughput")),
         "price of size": _size_price(reply, own, line, folder),
     }
 
@@ -38,43 +38,13 @@ def _size_price(reply: Reply, own: float, line: CommandLine, folder: Path) -> st
     if load is None or reply.situation.phase != "serving":
         return None
     sized = line.run(reply.situation.argv("size", folder, "--pareto", "-k", "50"))
-    for option in _content(sized).get("options") or ():
+    for option in sized.content.get("options") or ():
         same = (
             option["layout"] == reply.start.get("layout") and option["framework"] == reply.start["framework"]
         )
         if same and option["concurrency"] == load and option["instances"] == 1 and not option["drafts"]:
             return _compared(own, sized, option["throughput_per_device"] * option["devices"])
     return None
-
-
-def expected(reply: Reply, metric: str) -> float | None:
-    """The value that the start of a plan is expected to reach."""
-    values = [item["value"] for item in reply.start.get("expected", ()) if item["metric"] == metric]
-    return float(values[0]) if values else None
-
-
-def predicted_price(result: CommandResult) -> float | None:
-    """Throughput that ``predict`` starts from."""
-    now = _content(result).get("now") or {}
-    return _number(now.get("throughput"))
-
-
-def estimated_price(result: CommandResult) -> float | None:
-    """Throughput of the first configuration of ``estimate``."""
-    (first, *_) = _content(result).get("estimates") or [{}]
-    return _number(first.get("throughput"))
-
-
-def _content(result: CommandResult) -> Mapping[str, Any]:
-    try:
-        content = json.loads(result.out)
-    except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
 
 
 def _compared(own: float, result: CommandResult, other: float | None) -> str:

@@ -1,9 +1,7 @@
 """The reply to a situation of the panel."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from benchmarks.kinds.command_line import CommandResult
@@ -22,14 +20,10 @@ class Reply:
     situation: PanelSituation
     result: CommandResult
 
-    @cached_property
+    @property
     def content(self) -> Mapping[str, Any]:
         """The printed JSON; empty where there is none."""
-        try:
-            content = json.loads(self.result.out)
-        except ValueError:
-            return {}
-        return content if isinstance(content, dict) else {}
+        return self.result.content
 
     @property
     def start(self) -> Mapping[str, Any]:

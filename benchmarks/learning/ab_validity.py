@@ -31,6 +31,8 @@ ALPHAS = (0.05, 0.01)
 NOISE = 0.02
 MARGIN = 0.01
 CHUNK = 500
+HORIZON = 500
+"""Pairs up to which a test is watched."""
 PROMISED = ("gaussian", "drift", "t3", "ar1")
 
 
@@ -78,20 +80,9 @@ def noises(rng: np.random.Generator) -> dict[str, Callable[[int, int], NDArray[n
 
 def upper(count: int, of: int) -> float:
     """Upper end of the one-sided exact (Clopper-Pearson) 95 % interval of a share."""
-    if count >= of:
-        return 1.0
-    low, high = count / of, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        logs = [
-            math.lgamma(of + 1) - math.lgamma(k + 1) - math.lgamma(of - k + 1) + k * math.log(middle)
-            + (of - k) * math.log1p(-middle)
-            for k in range(count + 1)
-        ]  # fmt: skip
-        top = max(logs)
-        below = math.exp(top) * sum(math.exp(value - top) for value in logs)
-        low, high = (middle, high) if below > 0.05 else (low, middle)
-    return high
+    from scipy.stats import beta
+
+    return float(beta.ppf(0.95, count + 1, of - count)) if count < of else 1.0
 
 
 def watched_t(d: NDArray[np.float64], alpha: float) -> NDArray[np.bool_]:
@@ -199,7 +190,6 @@ def main() -> None:
     options = harness.read(
         __doc__,
         harness.option("--tests", type=int, default=0, help="simulated tests of each kind"),
-        harness.option("--horizon", type=int, default=500, help="pairs"),
         quick="fewer tests: a minute instead of some",
         published=20260101,
     )
@@ -209,13 +199,11 @@ def main() -> None:
     shares: dict[str, dict[str, float]] = {}
     uppers: dict[str, dict[str, float]] = {}
     watched: dict[str, dict[str, float]] = {}
-    print(f"false alarms, watched up to {options.horizon} pairs, {tests} tests each")
-    print(f"{'noise':10} {'alpha':>6} {'ours':>7} {'upper':>7} {'watched t':>10}")
     for name, make in noises(rng).items():
         counts = dict.fromkeys(ALPHAS, 0)
         others = dict.fromkeys(ALPHAS, 0)
         for begin in range(0, tests, CHUNK):
-            d = make(min(CHUNK, tests - begin), options.horizon)
+            d = make(min(CHUNK, tests - begin), HORIZON)
             for alpha in ALPHAS:
                 track = watch(d, alpha)
                 counts[alpha] += int(((track.low > 0) | (track.high < 0)).any(axis=1).sum())
@@ -223,20 +211,13 @@ def main() -> None:
         shares[name] = {str(alpha): counts[alpha] / tests for alpha in ALPHAS}
         uppers[name] = {str(alpha): upper(counts[alpha], tests) for alpha in ALPHAS}
         watched[name] = {str(alpha): others[alpha] / tests for alpha in ALPHAS}
-        for alpha in ALPHAS:
-            key = str(alpha)
-            print(
-                f"{name:10} {alpha:6} {shares[name][key]:7.4f} {uppers[name][key]:7.4f} {watched[name][key]:10.4f}"
-            )
 
     few = tests // 5
     three = pairs_for(rng, 0.03, few, 400)
-    print(f"\npairs to see 3 % at 2 % noise, alpha 0.05: {three}")
     equivalence = {}
     for alpha in ALPHAS:
-        wrong = wrong_equivalence(rng, few, options.horizon, alpha)
+        wrong = wrong_equivalence(rng, few, HORIZON, alpha)
         equivalence[str(alpha)] = {"share": wrong / few, "upper": upper(wrong, few)}
-    print(f"equivalent said of arms that differ by the margin: {equivalence}")
     worlds = {
         "one_better": (0.0, 0.02, 0.0, -0.01),
         "close_second": (0.0, 0.02, 0.015, 0.0),
@@ -244,15 +225,10 @@ def main() -> None:
         "control_best": (0.0, -0.01, -0.01, -0.02),
     }
     best = {name: best_arm(rng, effects, few, 300, 0.05) for name, effects in worlds.items()}
-    for name, found in best.items():
-        print(f"best of four, {name}: {found}")
     record = {str(n): sequential(rng, few // 2, n) for n in (10, 30, 60)}
-    for n, by_world in record.items():
-        for name, numbers in by_world.items():
-            print(f"A then B, {n} each, {name}: " + ", ".join(f"{k} {v:.3f}" for k, v in numbers.items()))
     result = {
         "tests": tests,
-        "horizon": options.horizon,
+        "horizon": HORIZON,
         "false_alarm": shares,
         "false_alarm_upper": uppers,
         "watched_paired_t": watched,

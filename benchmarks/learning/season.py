@@ -47,8 +47,6 @@ def seasons(
 ) -> dict[str, float | None]:
     """Cumulative regrets of the policies over drawn devices of all corpora; none of these is known."""
     total: dict[str, list[float]] = {policy: [] for policy in POLICIES}
-    first: list[float] = []
-    print(f"\n{'corpus, device':52} " + " ".join(f"{policy:>8}" for policy in POLICIES))
     for name, arrivals in found.items():
         count = Counter(item.context.hardware for item in arrivals)
         held = options.draw(f"device, {name}", (device for device, n in count.items() if n >= 2 * POOL))
@@ -58,7 +56,6 @@ def seasons(
             others = [item for item in arrivals if item.context.hardware not in hidden]
             if not others:
                 continue
-            sums = dict.fromkeys(POLICIES, 0.0)
             for seed in seeds:
                 rng = np.random.default_rng(seed)
                 base = static_knowledge([others[i] for i in rng.permutation(len(others))[:KNOWN]], tree)
@@ -69,9 +66,6 @@ def seasons(
                 for policy in POLICIES:
                     regret = play(season, base.copy(), policy, np.random.default_rng(seed), NOISE).sum()
                     total[policy].append(float(regret))
-                    sums[policy] += float(regret) / len(seeds)
-            first.append(sums["static"])
-            print(f"{name + ' ' + device:52} " + " ".join(f"{sums[policy]:8.2f}" for policy in POLICIES))
     return _reductions("season", total)
 
 
@@ -83,10 +77,6 @@ def foreign(shipped: ShippedKnowledge, seeds: range) -> dict[str, float | None]:
         for policy in POLICIES:
             regret = play(season, base.copy(), policy, np.random.default_rng(seed), NOISE).sum()
             total[policy].append(float(regret))
-    print(
-        f"\nforeign world, {len(seeds)} draws: "
-        + ", ".join(f"{name} {sum(v) / len(seeds):.2f}" for name, v in total.items())
-    )
     return _reductions("foreign", total)
 
 
@@ -134,14 +124,10 @@ def sign_flips(
                 needed.append(last_wrong + 1)
     if not needed:
         return {"sign_flip_median": None, "sign_flip_p90": None, "sign_flip_within_20": None, "sign_flips": 0}
-    within = sum(number <= 20 for number in needed) / len(needed)
-    print(
-        f"\nsign flips: {len(needed)}, half in {statistics.median(needed):g} outcomes, {within:.0%} within 20"
-    )
     return {
         "sign_flip_median": float(statistics.median(needed)),
         "sign_flip_p90": float(np.quantile(needed, 0.9)),
-        "sign_flip_within_20": within,
+        "sign_flip_within_20": sum(number <= 20 for number in needed) / len(needed),
         "sign_flips": len(needed),
     }
 
@@ -186,11 +172,6 @@ def poison(tree: HardwareTree, seeds: range) -> dict[str, float | None]:
             answers = _answers(told, lies, trust, truth, tree)
             shifts[name].append(statistics.fmean(abs(answers[key] - clean[key]) for key in truth))
     found_shift = {name: statistics.fmean(values) for name, values in shifts.items()}
-    print(
-        f"\npoison: 16 of 112 gains off by more than 0.3; mean shift of all answers, in nats: of unknown trust"
-        f" {found_shift['unknown']:.4f}, of low trust {found_shift['low']:.4f}, after evolve"
-        f" {found_shift['found']:.4f}; liar found {caught} of {repeats}, honest sources accused {honest}"
-    )
     return {
         "poison_shift_unknown": found_shift["unknown"],
         "poison_shift_low": found_shift["low"],
@@ -243,9 +224,6 @@ def drift(seeds: range) -> dict[str, float | None]:
                     last_wrong = number
             here.append(last_wrong + 1)
         needed += here
-        print(
-            f"drift by {size:g} at noise 0.05: half in {statistics.median(here):g}, nine of ten in {np.quantile(here, 0.9):g}"
-        )
         result[f"drift_median.{size:g}"] = float(statistics.median(here))
         result[f"drift_p90.{size:g}"] = float(np.quantile(here, 0.9))
     alarms, repeats = 0, len(seeds)
@@ -257,7 +235,6 @@ def drift(seeds: range) -> dict[str, float | None]:
         "drift_within_15": sum(number <= 15 for number in needed) / len(needed),
         "drift_false_alarms": alarms / repeats,
     }
-    print(f"drift seen in {alarms} of {repeats} steady series of 200 gains, looked at after every one")
     return result
 
 
@@ -272,24 +249,9 @@ def hypotheses(options: Run, names: Names, corpora: tuple[str, ...], starts: int
             found = judge(table, rng)
             for total, part in zip((ours, gaining, any_pair), found, strict=True):
                 total.extend(part)
-    if not ours:
-        return {
-            "hypotheses_better": None,
-            "random_gaining_better": None,
-            "random_better": None,
-            "hypotheses": 0,
-        }
-    shares = [sum(item) / max(1, len(item)) for item in (ours, gaining, any_pair)]
-    print(
-        f"\nproposals truly better than the best single change: evolve {shares[0]:.0%} of {len(ours)}, random pairs"
-        f" of gaining changes {shares[1]:.0%}, random pairs {shares[2]:.0%}"
-    )
-    return {
-        "hypotheses_better": shares[0],
-        "random_gaining_better": shares[1],
-        "random_better": shares[2],
-        "hypotheses": len(ours),
-    }
+    kinds = ("hypotheses_better", "random_gaining_better", "random_better")
+    shares = [sum(item) / max(1, len(item)) if ours else None for item in (ours, gaining, any_pair)]
+    return dict(zip(kinds, shares, strict=True)) | {"hypotheses": len(ours)}
 
 
 def main() -> None:

@@ -63,8 +63,32 @@ def bests(space: Space, logs: list[Any], seed: int) -> list[Settings]:
     return first
 
 
-def best_first(space: Space, first: list[Settings], seed: int) -> list[Any]:
-    return run(space, Search(space=space.space, objectives=OBJECTIVES, seed=seed), CAP, first)
+def warm(
+    space: Space, sources: Sequence[SourceTable], seed: int, first: Sequence[Settings] = ()
+) -> list[Any]:
+    """Our search to its figures, from sources."""
+    search = Search(space=space.space, objectives=OBJECTIVES, sources=list(sources), seed=seed)
+    return run(space, search, CAP, first)
+
+
+class ColdSearches:
+    """Our searches without sources, each run once."""
+
+    def __init__(self) -> None:
+        self._logs: dict[tuple[int, int], list[Any]] = {}
+
+    def log(self, space: Space, seed: int, count: int = CAP) -> list[Any]:
+        """The first evaluations of a space, all of it where it has no more."""
+        key, count = (id(space), seed), min(count, len(space.costs))
+        if len(self._logs.get(key, ())) < count:
+            search = Search(space=space.space, objectives=OBJECTIVES, seed=seed)
+            self._logs[key] = run(space, search, count, whole=True)
+        return self._logs[key][:count]
+
+
+def needed(space: Space, log: Sequence[Any]) -> int:
+    """Evaluations to within 5 %, at most CAP."""
+    return min(space.within([cost for _, cost in log], 0.05), CAP)
 
 
 def at_random(space: Space, seed: int) -> list[Any]:

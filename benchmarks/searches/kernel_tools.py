@@ -10,6 +10,7 @@ import importlib.util
 import json
 import math
 import random
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -48,9 +49,18 @@ FAMILIES = ("optuna_tpe", "optuna_gp", "smac", "kernel_tuner")
 """Methods that ``--external`` adds, by the beginning of their names."""
 
 
-def missing(method: str) -> list[str]:
-    """Packages that a method lacks."""
-    return [package for package in NEEDS[method] if importlib.util.find_spec(package) is None]
+def chosen(external: Sequence[str] | None, *, quick: bool) -> list[str]:
+    """Methods to run; of those that are asked for and not installed stderr says so."""
+    families = () if external is None else tuple(external) or FAMILIES
+    wanted = [name for name in NEEDS if name.startswith(families) or (name == "optuna_tpe" and not quick)]
+    lacking = {
+        name: packages
+        for name in wanted
+        if (packages := [one for one in NEEDS[name] if importlib.util.find_spec(one) is None])
+    }
+    for name, packages in lacking.items():
+        print(f"{name} is null: not installed: {', '.join(packages)}", file=sys.stderr)
+    return [name for name in wanted if name not in lacking]
 
 
 def searches(

@@ -16,8 +16,9 @@ import numpy as np
 
 from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
+from benchmarks.searches.kernel_searches import needed
 from benchmarks.searches.warm_start import figures
-from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values
+from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, load, share_values
 from benchmarks.worlds.part_worlds import VARIANTS, worlds
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.nouns.values import Settings
@@ -52,7 +53,7 @@ def by_parts(made: list[Any], seeds: range, report: dict[str, Any]) -> None:
                 runs[way][k] = [_parted(world, way, seed) for seed in seeds]
                 spent[way] += time.process_time() - begun
             shown = "  ".join(
-                f"{way} {np.median([_to(world, log, 0.05) for log in runs[way][k]]):g}" for way in WAYS
+                f"{way} {np.median([needed(world, log) for log in runs[way][k]]):g}" for way in WAYS
             )
             print(f"    {world.kernel} / {world.device}, {variant}  to 5 %: {shown}", flush=True)
         for way in WAYS:
@@ -63,10 +64,6 @@ def by_parts(made: list[Any], seeds: range, report: dict[str, Any]) -> None:
                 **{f"regret_at_{t}": _regret(group, runs[way], t) for t in REGRETS},
                 "cpu_ms_per_evaluation": round(spent[way] * 1e3 / count, 1),
             }
-
-
-def _to(world: Space, log: list[Any], share: float) -> int:
-    return min(world.within([c for _, c in log], share), CAP)
 
 
 def _regret(group: list[Any], runs: dict[int, list[Any]], t: int) -> float:
@@ -95,22 +92,10 @@ def main() -> None:
     by_parts(
         worlds([s for s in spaces if not arguments.quick or s.device in devices], VARIANTS), seeds, report
     )
-    _print(report)
     for way in WAYS:
         report[f"{way}_evaluations_to_5"] = (report.get(f"{way}_apart") or {}).get("evals_to_5_geomean")
     report["seeds"] = len(seeds)
     arguments.last_line(report)
-
-
-def _print(report: dict[str, Any]) -> None:
-    first = ("evals_to_5_geomean", "hit5_at_10", "hit5_at_20", "hit10_at_20", "score_mean", "score_worst")
-    columns = (*first, "harmed", *(f"regret_at_{t}" for t in REGRETS), "cpu_ms_per_evaluation")
-    print(f"\n{'':<28}" + "".join(f"{c[:18]:>20}" for c in columns))
-    for name, row in report.items():
-        if isinstance(row, dict) and "score_mean" in row:
-            print(f"{name:<28}" + "".join(f"{row.get(c, ''):>20}" for c in columns))
-        else:
-            print(f"{name:<28}  {row}")
 
 
 if __name__ == "__main__":

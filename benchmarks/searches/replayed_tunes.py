@@ -237,16 +237,6 @@ def main() -> None:
         false.append(tune(Replay(table, luck), same, seed).verdict is Verdict.BETTER)
         top = tune(Replay(table, luck, start=best_cell), changes(best_cell, luck), seed)
         nothing.append(top.verdict is not Verdict.BETTER)
-    print(f"{len(CELLS)} configurations, noise of a start {table.noise:.1%}, {table.cost_s:.1f} s a start")
-    print(f"best {table.best:.4g} tokens/s, the script {table.fitted[START]:.4g}")
-    print(f"near the best: {sum(map(table.is_near, CELLS))} of {len(CELLS)}\n")
-    for name in ("ours_twin", "ours_cold", "ours_drawn", *WAYS):
-        counts = sorted(found[name])
-        print(f"{name:16} median {statistics.median(counts):4g}  90 % {counts[int(0.9 * len(counts))]:3}")
-    print(
-        f"\ngains in their interval {sum(within)} of {len(within)}; false gains {sum(false)} of {len(false)}"
-    )
-    print(f"nothing better than the best {sum(nothing)} of {len(nothing)}")
     run.last_line(
         {
             "starts": {name: statistics.median(counts) for name, counts in found.items()},

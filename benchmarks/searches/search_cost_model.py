@@ -186,11 +186,8 @@ def main() -> None:
         quick="one space, two seeds",
     )
     files = arguments.files or [n for n in shipped_names() if read_task_file(n).raw.get("cost_model")]
-    files, seeds = (
-        (files[:1], arguments.seed_range(min(2, arguments.seeds)))
-        if arguments.quick
-        else (files, arguments.seed_range(arguments.seeds))
-    )
+    files = files[:1] if arguments.quick else files
+    seeds = arguments.seed_range(min(2, arguments.seeds) if arguments.quick else arguments.seeds)
     shipped = ShippedKnowledge.load()
     report: dict[str, object] = {}
     for file in files:
@@ -215,15 +212,7 @@ def main() -> None:
             name: {figure: round(float(np.mean(values)), 3) for figure, values in row.items()}
             for name, row in rows.items()
         }
-        for name, row in rows.items():
-            print(f"    {name:<11}evals_to_1 {row['evals_to_1']}")
         report[file] = {"space": len(world.values), "allowed": world.allowed, **summary}
-        print(f"{file}: {len(world.values):,} configurations, {world.allowed:,} run within the limits")
-        for name, line in summary.items():
-            print(
-                f"    {name:<11}" + "  ".join(f"{figure} {value:g}" for figure, value in line.items()),
-                flush=True,
-            )
     report["seeds"] = len(seeds)
     arguments.last_line(report, n=len(files) * len(seeds))
 

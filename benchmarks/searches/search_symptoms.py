@@ -174,12 +174,9 @@ def main() -> None:
         __doc__,
         harness.place("--cases", "--known"),
         harness.option("--seeds", type=int, default=4),
-        harness.option("--first-seed", type=int, help="of the searches; by --seed if none"),
         quick="one seed",
     )
     seeds = arguments.seed_range(1 if arguments.quick else arguments.seeds)
-    if arguments.first_seed is not None:
-        seeds = range(arguments.first_seed, arguments.first_seed + len(seeds))
     spaces = load(arguments.cases, ShippedKnowledge.load().names)
     share_values(spaces)
     healthy: list[tuple[bool, str]] = []
@@ -200,20 +197,15 @@ def main() -> None:
                     names = {item.name for item in check(history(evaluations)).symptoms}
                     found.setdefault(name, []).append(diagnosis in names)
     print(f"{len(spaces)} spaces; {passed_over} searches were not healthy and are passed over\n")
-    for name, hits in found.items():
-        print(f"  {name:18} found {sum(hits):3} of {len(hits):3}")
-    false = [text for is_false, text in healthy if is_false]
-    print(f"  {'healthy':18} false {len(false):3} of {len(healthy):3}")
-    for text in false:
-        print(f"    {text}")
+    print(*(f"false: {text}" for is_false, text in healthy if is_false), sep="\n")
     every = [hit for hits in found.values() for hit in hits]
     arguments.last_line(
         {
-            "found": round(sum(every) / len(every), 4) if every else None,
-            "false": round(len(false) / len(healthy), 4) if healthy else None,
+            "found": harness.mean(every),
+            "false": harness.mean(is_false for is_false, _ in healthy),
             "planted": len(every),
             "healthy": len(healthy),
-            "found_by_problem": {name: round(sum(hits) / len(hits), 4) for name, hits in found.items()},
+            "found_by_problem": {name: harness.mean(hits) for name, hits in found.items()},
         },
         n=len(every) + len(healthy),
     )

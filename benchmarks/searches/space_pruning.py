@@ -18,6 +18,8 @@ from recommender.search.engine.pruning import prune
 from recommender.search.evaluations import SourceTable
 
 WITHIN = 1.02
+SHARE = 0.6
+"""Part of a space that goes."""
 
 
 def source_of(space: Space) -> SourceTable:
@@ -62,7 +64,6 @@ def main() -> None:
     arguments = harness.read(
         __doc__,
         harness.place("--cases", "--known"),
-        harness.option("--share", type=float, default=0.6),
         quick="all others known alone",
     )
     spaces = load(arguments.cases, ShippedKnowledge.load().names)
@@ -77,29 +78,23 @@ def main() -> None:
         if not arguments.quick:
             given += [("one_other", [other]) for other in others]
         for name, known in given:
-            pruned = prune(space.space, [source_of(other) for other in known], share=arguments.share)
+            pruned = prune(space.space, [source_of(other) for other in known], share=SHARE)
             left = [space.costs[settings] for settings in pruned.space.enumerate()]
             price = min(left) / space.best
             removed = 1 - len(left) / len(space.costs)
             results[name].append(
-                (removed, price, by_value(space, known, arguments.share), random_price(space, removed))
+                (removed, price, by_value(space, known, SHARE), random_price(space, removed))
             )
-            if name == "all_others":
-                print(
-                    f"{space.kernel:18} {space.device:24} {len(space.costs):6} -> {len(left):6} ({removed:.0%} gone), best x "
-                    f"{price:.3f}, by value {results[name][-1][2]:.3f}, at random {results[name][-1][3]:.3f}"
-                )
+            print(
+                f"{space.kernel} / {space.device}, {name}: gone, best x, by value, at random {results[name][-1]}"
+            )
     figures: dict[str, object] = {}
     for name, rows in results.items():
         if not rows:
             continue
         table = np.array(rows)
-        print(f"\n{name} (n = {len(rows)}): {table[:, 0].mean():.0%} gone (least {table[:, 0].min():.0%})")
         for column, method in ((1, "pairs"), (2, "values"), (3, "random")):
             shares = (table[:, column] <= WITHIN).mean()
-            print(
-                f"  {method:7} keeps one within 2 % in {shares:.0%}; worst best x {table[:, column].max():.3f}"
-            )
             figures[f"{name}_{method}_within_2"] = round(float(shares), 4)
             figures[f"{name}_{method}_worst"] = round(float(table[:, column].max()), 4)
         figures |= {f"{name}_n": len(rows), f"{name}_removed": round(float(table[:, 0].mean()), 4),

@@ -16,20 +16,18 @@ them is a source of another.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from benchmarks import harness
 from benchmarks.protocols.processes import ROOT, one_thread
-from benchmarks.searches.kernel_searches import at_random, best_first, bests, run, table
-from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values
+from benchmarks.searches.kernel_searches import ColdSearches, at_random, bests, needed, table, warm
+from benchmarks.worlds.kernel_spaces import Space, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
 from benchmarks.worlds.sweep_spaces import ESTIMATES
 from ingest.reading import read
 from kg.nouns.entities import Case
 from kg.triples.names import Names
-from recommender.search.engine.search import Search
 from recommender.search.evaluations import SourceTable
 from recommender.search.run.estimate import CostEstimate
 
@@ -102,16 +100,7 @@ def main() -> None:
         share_values(group)
     spaces, sizes = [*here, *elsewhere], sizes_of(options.sweeps, names)
     seeds = options.seed_range(1 if options.quick else options.seeds)
-    logs: dict[tuple[int, int], list[Any]] = {}
-
-    def cold(space: Space, seed: int) -> list[Any]:
-        key = (id(space), seed)
-        if key not in logs:
-            search = Search(space=space.space, objectives=OBJECTIVES, seed=seed)
-            logs[key] = run(space, search, CAP, whole=True)
-        return logs[key]
-
-    needed: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    cold, runs = ColdSearches(), defaultdict[str, dict[str, list[int]]](lambda: defaultdict(list))
     count: dict[str, int] = defaultdict(int)
     held = options.draw("kernel", (space.kernel for space in here))
     hidden = frozenset() if options.all else held
@@ -122,25 +111,18 @@ def main() -> None:
             loops = [estimated(space, sizes[space.task])] if kind == "estimate" else []
             count[kind] += bool(known or loops)
             for seed in seeds if known or loops else ():
-                found = [cold(source, seed)[:LOG] for source in known]
+                found = [cold.log(source, seed)[:LOG] for source in known]
                 tables = [table(source, log, similarity) for source, log in zip(known, found, strict=True)]
-                tables = [*loops, *tables]
-                search = Search(space=space.space, objectives=OBJECTIVES, sources=tables, seed=seed)
-                runs = {
-                    "warm": run(space, search, CAP),
-                    "copied": best_first(space, bests(space, found, seed), seed),
-                    "cold": cold(space, seed),
+                logs = {
+                    "warm": warm(space, [*loops, *tables], seed),
+                    "copied": warm(space, (), seed, bests(space, found, seed)),
+                    "cold": cold.log(space, seed),
                     "random": at_random(space, seed),
                 }
-                for name, log in runs.items():
-                    needed[kind][name].append(min(space.within([c for _, c in log], 0.05), CAP))
+                for name, log in logs.items():
+                    runs[kind][name].append(needed(space, log))
         print(f"{space.kernel} on {space.device}: {len(space.costs)} configurations", flush=True)
-    result: dict[str, Any] = {
-        kind: {name: figures(runs, count[kind]) for name, runs in by.items()} for kind, by in needed.items()
-    }
-    for kind, by in result.items():
-        for name, row in by.items():
-            print(f"{kind:<20}{name:<8}{row}")
+    result = {kind: {name: figures(by[name], count[kind]) for name in by} for kind, by in runs.items()}
     options.last_line({**result, "seeds": len(seeds)}, n=len(asked))
 
 

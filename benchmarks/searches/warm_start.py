@@ -23,7 +23,6 @@ tools where they are installed: Optuna's TPE and GP, SMAC and Kernel Tuner's str
 last line is JSON.
 """
 
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -34,8 +33,8 @@ import numpy as np
 from benchmarks import harness
 from benchmarks.protocols.processes import one_thread
 from benchmarks.searches import kernel_tools
-from benchmarks.searches.kernel_searches import at_random, best_first, bests, run, table
-from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, load, share_values, spearman
+from benchmarks.searches.kernel_searches import ColdSearches, at_random, bests, needed, run, table, warm
+from benchmarks.worlds.kernel_spaces import CAP, OBJECTIVES, Space, alikeness, load, share_values
 from benchmarks.worlds.shipped import ShippedKnowledge
 from kg.triples.hardware_tree import Distance, HardwareTree
 from recommender.search.engine.search import Search
@@ -44,7 +43,7 @@ from recommender.search.evaluations import SourceTable
 LOG = 200
 TWIN = 0.9
 TOOL_SEEDS = 2
-"""Seeds of other tools at most unless asked for, because most of them are slow."""
+"""Seeds of other tools at most, because most of them are slow."""
 
 SIMILARITY = {
     Distance.SAME_DEVICE: 1.0,
@@ -60,9 +59,6 @@ NEAR = (Distance.SAME_DEVICE, Distance.SIBLING, Distance.SAME_ARCHITECTURE)
 """Distances that ``--sources far`` withholds."""
 
 
-# --- sources
-
-
 def chosen_sources(
     kind: str, space: Space, known: Sequence[Space], hardware: HardwareTree
 ) -> list[list[Space]]:
@@ -76,17 +72,14 @@ def chosen_sources(
     """
     others = [s for s in known if s.task == space.task and s.device != space.device]
     if kind == "one":
-        return [[s] for s in others if spearman(space, s) <= TWIN]
+        return [[s] for s in others if alikeness(space, s) <= TWIN]
     if kind != "all":
         apart = {s.device: hardware.distance(space.device, s.device) for s in others}
         if kind == "other-vendor":
             others = [s for s in others if apart[s.device] is Distance.OTHER_VENDOR]
         else:
-            others = [s for s in others if apart[s.device] not in NEAR and spearman(space, s) <= TWIN]
+            others = [s for s in others if apart[s.device] not in NEAR and alikeness(space, s) <= TWIN]
     return [others] if others else []
-
-
-# --- adversaries
 
 
 def adverse(kind: str, source: SourceTable, other: SourceTable | None, seed: int) -> SourceTable | None:
@@ -108,9 +101,6 @@ def adverse(kind: str, source: SourceTable, other: SourceTable | None, seed: int
     )
 
 
-# --- figures
-
-
 def figures(
     runs: dict[int, list[list[Any]]],
     spaces: Sequence[Space],
@@ -125,7 +115,7 @@ def figures(
     for k in kept:
         space = spaces[k]
         costs = [[c for _, c in log] for log in runs[k]]
-        five = [min(space.within(c, 0.05), CAP) for c in costs]
+        five = [needed(space, log) for log in runs[k]]
         medians.append(float(np.median(five)))
         every += five
         scores.append(float(np.mean([space.score(c) for c in costs])))
@@ -135,7 +125,7 @@ def figures(
             ("hit10_at_20", 0.1, 20),
         ):
             hits[name].append(np.mean([space.within(c, share) <= limit for c in costs]))
-        before = [min(space.within([c for _, c in log], 0.05), CAP) for log in cold[k]]
+        before = [needed(space, log) for log in cold[k]]
         harmed += bool(np.median(five) > max(np.quantile(before, 0.75), np.median(before)))
     return {
         "evals_to_5_geomean": round(float(np.exp(np.mean(np.log(medians)))), 2),
@@ -157,23 +147,6 @@ def timed(space: Space, tables: list[SourceTable], seed: int) -> tuple[float, fl
     return (time.process_time() - begun) * 1e3 / CAP, (started - begun) * 1e3
 
 
-def chosen(external: list[str] | None, *, quick: bool) -> list[str]:
-    """Other tools' methods to run; stderr says why the others do not."""
-    families = () if external is None else tuple(external) or kernel_tools.FAMILIES
-    wanted = [
-        method
-        for method in kernel_tools.NEEDS
-        if method.startswith(families) or (method == "optuna_tpe" and not quick)
-    ]
-    lacking = {method: missing for method in wanted if (missing := kernel_tools.missing(method))}
-    for method, packages in lacking.items():
-        print(f"{method} is null: not installed: {', '.join(packages)}", file=sys.stderr)
-    others = [method for method in kernel_tools.NEEDS if method not in wanted]
-    if others:
-        print(f"null because not asked for: {', '.join(others)}", file=sys.stderr)
-    return [method for method in wanted if method not in lacking]
-
-
 def main() -> None:
     one_thread()
     arguments = harness.read(
@@ -188,21 +161,12 @@ def main() -> None:
             metavar="NAME",
             help=f"also these tools or methods ({', '.join(kernel_tools.FAMILIES)}), all without names",
         ),
-        harness.option("--tool-seeds", type=int, default=TOOL_SEEDS, help="seeds of other tools at most"),
-        harness.option(
-            "--sources",
-            choices=("all", "far", "other-vendor", "one"),
-            default="all",
-            help="what may be known",
-        ),
-        harness.option("--kernels", default="", help="only kernels whose name holds this"),
+        harness.option("--sources", choices=("all", "far", "other-vendor", "one"), default="all"),
         quick="no adversaries, no Optuna",
     )
-    shipped = ShippedKnowledge.load()
-    same = arguments.is_one_folder
+    shipped, same = ShippedKnowledge.load(), arguments.is_one_folder
     known = load(arguments.known, shipped.names)
     asked = known if same else load(arguments.asked, shipped.names)
-    known, asked = ([s for s in spaces if arguments.kernels in s.kernel] for spaces in (known, asked))
     share_values(known if same else [*known, *asked])
     held = arguments.draw("device", (space.device for space in asked))
     if not arguments.all:
@@ -213,70 +177,49 @@ def main() -> None:
         for space in asked
         for sources in chosen_sources(arguments.sources, space, known, shipped.hardware)
     ]
-    asked, pairs = [space for space, _ in cases], {k: sources for k, (_, sources) in enumerate(cases)}
+    asked = [space for space, _ in cases]
     seeds = arguments.seed_range(arguments.seeds or (2 if arguments.quick else 10))
-    methods = chosen(arguments.external, quick=arguments.quick)
-    logs: dict[tuple[int, int], list[Any]] = {}
-
-    def cold(space: Space, seed: int, count: int) -> list[Any]:
-        key = (id(space), seed)
-        if key not in logs or len(logs[key]) < count:
-            search = Search(space=space.space, objectives=OBJECTIVES, seed=seed)
-            logs[key] = run(space, search, min(count, len(space.costs)), whole=True)
-        return logs[key]
-
+    methods = kernel_tools.chosen(arguments.external, quick=arguments.quick)
+    cold, twin = ColdSearches(), {}
     results: dict[str, dict[int, list[list[Any]]]] = defaultdict(lambda: defaultdict(list[Any]))
     candidates, cpu = 0, (0.0, 0.0)
-    twin = {}
-    for k, sources in pairs.items():
-        space = asked[k]
-        twin[k] = max(spearman(space, source) for source in sources) > TWIN
+    for k, (space, sources) in enumerate(cases):
+        twin[k] = max(alikeness(space, source) for source in sources) > TWIN
         for seed in seeds:
-            source_logs = [cold(source, seed, LOG) for source in sources]
+            source_logs = [cold.log(source, seed, LOG) for source in sources]
             tables = [
                 table(source, log, SIMILARITY[shipped.hardware.distance(space.device, source.device)])
                 for source, log in zip(sources, source_logs, strict=True)
             ]
-            results["cold_gp"][k].append(cold(space, seed, LOG if space in known else CAP)[:CAP])
-            ours = Search(space=space.space, objectives=OBJECTIVES, sources=tables, seed=seed)
-            results["ours"][k].append(run(space, ours, CAP))
+            first = bests(space, source_logs, seed)
+            logs = {
+                "cold_gp": cold.log(space, seed, LOG if space in known else CAP)[:CAP],
+                "ours": warm(space, tables, seed),
+                "best_first": warm(space, (), seed, first),
+                "random": at_random(space, seed),
+            }
             if seed == seeds[0] and len(space.costs) > candidates:
                 candidates, cpu = len(space.costs), timed(space, tables, seed)
-            first = bests(space, source_logs, seed)
-            results["best_first"][k].append(best_first(space, first, seed))
-            results["random"][k].append(at_random(space, seed))
-            for method in methods if seed < seeds[0] + arguments.tool_seeds else ():
-                for name, log in kernel_tools.searches(space, seed, method, first):
-                    results[name][k].append(log)
-            if arguments.quick:
-                continue
-            if seed < seeds[0] + 5:
-                foreign = next((asked[j] for j in pairs if asked[j].task != space.task), None)
-                other = None if foreign is None else table(foreign, cold(foreign, seed, LOG), 0.8)
+            for method in methods if seed < seeds[0] + TOOL_SEEDS else ():
+                logs |= dict(kernel_tools.searches(space, seed, method, first))
+            if not arguments.quick and seed < seeds[0] + 5:
+                foreign = next((other for other in asked if other.task != space.task), None)
+                other = None if foreign is None else table(foreign, cold.log(foreign, seed, LOG), 0.8)
                 for kind in ("reversed", "shuffled", "other_kernel"):
                     wrong = [adverse(kind, t, other, seed) for t in tables]
-                    search = Search(
-                        space=space.space, objectives=OBJECTIVES, sources=[t for t in wrong if t], seed=seed
-                    )
-                    results[kind][k].append(run(space, search, CAP))
-        shown = {
-            name: [min(space.within([c for _, c in log], 0.05), CAP) for log in runs[k]]
+                    logs[kind] = warm(space, [t for t in wrong if t], seed)
+            for name, log in logs.items():
+                results[name][k].append(log)
+        five = {
+            name: float(np.median([needed(space, log) for log in runs[k]]))
             for name, runs in results.items()
             if k in runs
         }
-        print(
-            f"{space.kernel} / {space.device}  n={len(space.costs)}  twin={'yes' if twin[k] else 'no'}"
-            f"  from {', '.join(source.device for source in sources)}"
-        )
-        for name, five in shown.items():
-            scores = [space.score([c for _, c in log]) for log in results[name][k]]
-            print(
-                f"    {name:<36} to 5 %: median {np.median(five):5.1f}  "
-                f"[{min(five)}, {max(five)}]  score {np.mean(scores):6.3f}",
-                flush=True,
-            )
+        said = f"{space.kernel} / {space.device} from {', '.join(source.device for source in sources)}"
+        print(f"{said}: {len(space.costs)}, twin {twin[k]}, to 5 % {five}", flush=True)
+    every, before = range(len(cases)), results["cold_gp"]
     report: dict[str, Any] = {"ours": None} | {
-        name: figures(runs, asked, pairs, results["cold_gp"]) for name, runs in results.items()
+        name: figures(runs, asked, every, before) for name, runs in results.items()
     }
     tuned = [name for name in report if name.startswith("kernel_tuner")]
     for name, ending in (("kernel_tuner", ""), ("kernel_tuner_warm", "_warm")):
@@ -284,27 +227,12 @@ def main() -> None:
         best = min(alike, key=lambda other: report[other]["evals_to_5_geomean"], default=None)
         report[name] = None if best is None else {**report[best], "strategy": best}
     report |= {method: None for method in kernel_tools.NEEDS if method not in report}
-    report["ours_twin"] = figures(results["ours"], asked, [k for k in pairs if twin[k]], results["cold_gp"])
-    report["ours_no_twin"] = figures(
-        results["ours"], asked, [k for k in pairs if not twin[k]], results["cold_gp"]
-    )
-    first_five = {k: runs[:5] for k, runs in results["cold_gp"].items()}
-    report["cold_gp_first_seeds"] = figures(first_five, asked, pairs, results["cold_gp"])
+    for name, has_twin in (("ours_twin", True), ("ours_no_twin", False)):
+        report[name] = figures(results["ours"], asked, [k for k in every if twin[k] is has_twin], before)
+    first_five = {k: runs[:5] for k, runs in before.items()}
+    report["cold_gp_first_seeds"] = figures(first_five, asked, every, before)
     report["cpu_ms_per_suggestion"], report["cpu_ms_start"] = (round(x, 2) for x in cpu)
-    report["cpu_candidates"] = candidates
-    report["seeds"] = len(seeds)
-    columns = (
-        "evals_to_5_geomean",
-        "evals_to_5_runs",
-        "hit5_at_10",
-        "hit5_at_20",
-        "hit10_at_20",
-        "score_mean",
-    )
-    print(f"\n{'':<36}" + "".join(f"{c:>20}" for c in (*columns, "score_worst", "harmed")))
-    for name, row in report.items():
-        if isinstance(row, dict):
-            print(f"{name:<36}" + "".join(f"{row[c]:>20}" for c in (*columns, "score_worst", "harmed")))
+    report |= {"cpu_candidates": candidates, "seeds": len(seeds)}
     arguments.last_line(report, n=len(asked))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.harness import spearman
 from kg.nouns.entities import Better, Case, Objective, Status
 from kg.nouns.values import Settings
 from kg.triples.names import Names
@@ -143,9 +144,7 @@ def share_values(spaces: list[Space]) -> None:
             }
 
 
-def spearman(a: Space, b: Space) -> float:
+def alikeness(a: Space, b: Space) -> float:
+    """Correlation of the ranks of the configurations that both ran; 0 of few."""
     common = [s for s, c in a.costs.items() if math.isfinite(c) and math.isfinite(b.costs.get(s, math.inf))]
-    if len(common) < 100:
-        return 0.0
-    ranks = [np.argsort(np.argsort([space.costs[s] for s in common])).astype(float) for space in (a, b)]
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    return spearman(*([space.costs[s] for s in common] for space in (a, b))) if len(common) >= 100 else 0.0

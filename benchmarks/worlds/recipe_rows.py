@@ -1,6 +1,6 @@
 """Rows of ``recipes.jsonl`` as truths: their task, their sizes, and what of their settings tunes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ingest.questions.launches.megatron import stated_network
@@ -23,6 +23,22 @@ PLACES = {"override": SettingPlace.YAML, "feature": SettingPlace.FLAG}
 """Where a setting stands, by names that other collections have for it."""
 
 Pairs = dict[str, str]
+
+
+LENGTHS = ("input_len", "output_len", "seq_len")
+
+
+def question_of(row: Mapping[str, Any], lengths: Sequence[str] = LENGTHS) -> dict[str, Any]:
+    """The question of a recipe's situation, as a workspace reads one: its model, devices, program and context."""
+    context = row.get("context") or {}
+    load = context.get("concurrency")
+    return {
+        "model": row["model"], "phase": PHASES[row["phase"]], "hardware": row["hardware_node"],
+        "count": (row["devices"] or 1) // (row.get("instances") or 1) or 1,
+        "shape": {name: context[name] for name in lengths if isinstance(context.get(name), int | float)},
+        "traits": {"concurrency": load} if isinstance(load, int) else {},
+        "software": {row["framework"]: row["framework_version"]},
+    }  # fmt: skip
 
 
 def task_of(row: dict[str, Any]) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import data
 from ingest.knowledge.files import read_knowledge
-from kg.errors import UnknownEntityError
+from kg.errors import TuningError, UnknownEntityError
 from kg.nouns.knowledge import Model
 from kg.nouns.values import Value
 from kg.triples.graph import GraphStore
@@ -27,6 +31,26 @@ A3 = ("ascend-910c", 16, "atlas-800t-a3")
 
 class NotExpressibleError(Exception):
     """A published row that the cost model cannot be asked about; the message says what it leaves out."""
+
+
+Row = TypeVar("Row")
+Found = TypeVar("Found")
+
+
+def expressible(
+    rows: Iterable[Row], express: Callable[[Row], Found]
+) -> tuple[list[tuple[Row, Found]], dict[str, list[Row]]]:
+    """Rows with what is made of each, and the others by the reason, which is printed with how often."""
+    found: list[tuple[Row, Found]] = []
+    refused: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        try:
+            found.append((row, express(row)))
+        except (NotExpressibleError, TuningError, ValueError) as reason:
+            refused[re.sub(r"^\S+: ", "", str(reason))].append(row)
+    for why, held in sorted(refused.items(), key=lambda item: -len(item[1])):
+        print(f"  {len(held)} refused: {why}")
+    return found, refused
 
 
 @dataclass(frozen=True, slots=True)
