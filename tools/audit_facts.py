@@ -6,7 +6,6 @@ A fact is whatever ships with a source of its own. Each kind has its share of th
 how many there are. The last column is the reader's: right, wrong, unsupported or not openable.
 """
 
-import argparse
 import csv
 import json
 import math
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 
 import data
+from benchmarks.harness import option, parse
 from ingest.knowledge.files import read_knowledge
 from kg.nouns.entities import Source
 from kg.terms.setting_registry import registry, softwares
@@ -27,10 +27,11 @@ Row = tuple[str, str, str, str]  # kind, subject, what is stated, address
 
 def main() -> None:
     """Print the draw as CSV."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--number", type=int, default=150, help="facts to draw")
-    parser.add_argument("--seed", type=int, default=20261126, help="of the draw")
-    given = parser.parse_args()
+    given = parse(
+        __doc__,
+        option("--number", type=int, default=150, help="facts to draw"),
+        option("--seed", type=int, default=20261126, help="of the draw"),
+    )
     heading = ("kind", "subject", "states", "address", "verdict")
     csv.writer(sys.stdout).writerows([heading, *((*row, "") for row in draw(given.number, given.seed))])
 

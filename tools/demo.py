@@ -5,7 +5,6 @@ searched on eight 910B3, whose operators the cost model is calibrated on; what t
 one on the 910 starts from. Everything is modelled; the 910 (A) is not calibrated.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.harness import option, parse
 from recommender.workspace.workspace import Workspace
 
 EXAMPLE = "data/examples/bert-large-8x910.yaml"
@@ -108,11 +108,7 @@ def searched(workspace: Path) -> None:
 
 def main() -> None:
     """Read the option, and print the demonstration."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--workspace", type=Path, required=True)
-    workspace = parser.parse_args().workspace.resolve()
+    workspace = parse(__doc__, option("--workspace", type=Path, required=True)).workspace.resolve()
     shutil.rmtree(workspace, ignore_errors=True)
     ceiling = answered(workspace)
     searched(workspace)

@@ -1,16 +1,15 @@
 r"""An entry of ``data/models`` from a model's ``config.json``.
 
-    python tools/model_facts.py config.json --id glm-5-2 --label GLM-5.2 --family glm \
+    python -m tools.model_facts config.json --id glm-5-2 --label GLM-5.2 --family glm \
         --architecture moe-decoder --source URL
 
 prints the YAML to add. The address is that of a page where a stranger can open the same file.
 """
 
-import argparse
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
+from benchmarks.harness import option, parse, place
 from ingest.knowledge.files import ARCHITECTURES
 from ingest.questions.checkpoints.model_facts import structure
 from ingest.questions.launches.model_config import SIZES, TEXT_PARTS
@@ -53,14 +52,9 @@ _OF_EXPERTS = {"dense_layers", "moe_intermediate_size", "experts_per_token", "sh
 
 def main() -> None:
     """Print an entry."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("config", type=Path)
-    for name in ("id", "label", "family", "source"):
-        parser.add_argument(f"--{name}", required=True)
-    parser.add_argument("--architecture", required=True, choices=ARCHITECTURES)
-    given = parser.parse_args()
+    named = (option(f"--{name}", required=True) for name in ("id", "label", "family", "source"))
+    kind = option("--architecture", required=True, choices=ARCHITECTURES)
+    given = parse(__doc__, place("config"), *named, kind)
     facts = facts_of(json.loads(given.config.read_text(encoding="utf-8")))
     print(f'sources:\n  {given.id}-config: {{title: {given.label} config.json, url: "{given.source}"}}')
     print(f"models:\n  - id: {given.id}\n    family: {given.family}\n    architecture: {given.architecture}")

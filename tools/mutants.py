@@ -10,7 +10,6 @@ Exit code 1 where mutants survive.
 mutmut 2 cannot parse ``match``, and mutmut 3 runs the whole suite before the first mutant.
 """
 
-import argparse
 import ast
 import os
 import random
@@ -28,6 +27,7 @@ from os.path import commonpath
 from pathlib import Path
 from queue import SimpleQueue
 
+from benchmarks.harness import option, parse
 from tools.source_tree import PACKAGES, ROOT
 
 LONGEST_S = 120
@@ -174,14 +174,15 @@ def seen(tree: Path, tests: Sequence[str], limit_s: float = LONGEST_S) -> str:
 
 def main() -> None:
     """Run the mutants."""
-    parser = argparse.ArgumentParser(description=" ".join((__doc__ or "").split("\n\n")[0].split()))
-    parser.add_argument("--since", default="main", help="commit or branch that lines are compared with")
-    parser.add_argument("--most", type=int, default=60, help="mutants at most, at random beyond")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice")
-    parser.add_argument("--longest", type=float, default=LONGEST_S, help="seconds of tests that are not hung")
-    parser.add_argument("--workers", type=int, default=1, help="at a time")
-    parser.add_argument("--under", nargs="*", help="folders and files whose lines are all taken instead")
-    given = parser.parse_args()
+    given = parse(
+        __doc__,
+        option("--since", default="main", help="commit or branch that lines are compared with"),
+        option("--most", type=int, default=60, help="mutants at most, at random beyond"),
+        option("--seed", type=int, default=0, help="of the choice"),
+        option("--longest", type=float, default=LONGEST_S, help="seconds of tests that are not hung"),
+        option("--workers", type=int, default=1, help="at a time"),
+        option("--under", nargs="*", help="folders and files whose lines are all taken instead"),
+    )
     places = [ROOT / name for name in given.under or ()]
     every = [path for place in places for path in ([place] if place.is_file() else place.rglob("*.py"))]
     whole = {str(path.relative_to(ROOT)): None for path in every}

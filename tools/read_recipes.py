@@ -8,7 +8,6 @@ the launch readers of the product; what names no model, or has sizes that do not
 out, and so is a repository whose licence forbids it. No measured figure is read.
 """
 
-import argparse
 import json
 import re
 import subprocess
@@ -23,6 +22,8 @@ from typing import Any
 
 import yaml
 
+from benchmarks.harness import option, parse
+from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.door.records import RecordError, Records
 from ingest.formats.recipes.recipe_commands import PLACES, TRAINERS, layout_of
 from ingest.formats.recipes.recipe_records import recipe
@@ -40,7 +41,6 @@ from kg.terms.setting_registry import registry, softwares
 from recommender.ranking.starts.flags.layout_flags import FIELDED
 from tools.recipe_documents import Document, Published
 from tools.recipe_forms import FORMS
-from tools.shipped_names import shipped_names
 
 TABLE = Path(__file__).with_name("recipe_places.yaml")
 MOST_BYTES, MOST_LETTERS = 1 << 20, 400
@@ -347,17 +347,16 @@ def _chips() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def main() -> None:
     """Write the recipes of the checkouts, and print what was left out."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = parse(
+        __doc__,
+        option("checkouts", nargs="+", type=Path),
+        option("--out", type=Path, required=True),
+        option("--repository", default="", help="where the clone does not say it"),
+        option("--most", type=int, default=3, help="recipes of one document, model, chip and role"),
+        option("--any-commit", action="store_true", help="read another commit than the table's"),
     )
-    parser.add_argument("checkouts", nargs="+", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--repository", default="", help="where the clone does not say it")
-    parser.add_argument("--most", type=int, default=3, help="recipes of one document, model, chip and role")
-    parser.add_argument("--any-commit", action="store_true", help="read another commit than the table's")
-    given = parser.parse_args()
     table = yaml.safe_load(TABLE.read_text(encoding="utf-8"))["repositories"]
-    records = Records(shipped_names())
+    records = Records(ShippedKnowledge.load().names)
     lines: list[str] = []
     for path in given.checkouts:
         checkout = Checkout(path)

@@ -8,18 +8,18 @@ two that say the same. Names of models and hardware become ids of the shipped kn
 equal bytes. The table that it prints stands in ``docs/limits.md``.
 """
 
-import argparse
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.harness import option, parse
+from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.formats.recipes.recipe_jsonl import write
 from ingest.reading import FileReport, read
 from kg.nouns.recipe import Recipe
 from kg.triples.names import slug
-from tools.shipped_names import shipped_names
 
 LICENCES = {
     "vllm-project/vllm-ascend": "Apache-2.0",
@@ -52,7 +52,7 @@ def shipped(paths: Iterable[Path]) -> list[Recipe]:
     kept: dict[tuple[str, ...], Recipe] = {}
     faults = 0
     for path in paths:
-        for item in read([path], shipped_names()):
+        for item in read([path], ShippedKnowledge.load().names):
             if isinstance(item, FileReport):
                 faults += item.bad
                 for fault in item.faults:
@@ -97,12 +97,11 @@ def _begins(model: str) -> str:
 
 def main() -> None:
     """Write the files, and remove those of families that are gone."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = parse(
+        __doc__,
+        option("paths", nargs="+", type=Path),
+        option("--out", type=Path, default=Path("data/recipes")),
     )
-    parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--out", type=Path, default=Path("data/recipes"))
-    given = parser.parse_args()
     families: defaultdict[str, list[Recipe]] = defaultdict(list)
     for item in shipped(given.paths):
         families[slug(item.family)].append(item)

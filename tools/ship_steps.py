@@ -5,10 +5,10 @@
 The workspace has the shipped knowledge. A test fails where the two do not agree any more.
 """
 
-import argparse
 from pathlib import Path
 
 import data
+from benchmarks.harness import option, parse
 from benchmarks.protocols.anchoring import fit_anchors
 from recommender.cost_model.anchors import STEPS_FILE
 from recommender.cost_model.step_runs import measured_steps, read_runs
@@ -17,11 +17,9 @@ from recommender.workspace.workspace import Workspace
 
 def main() -> None:
     """Fit and write them."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("workspace", type=Path, help="workspace with the shipped knowledge")
-    place = parser.parse_args().workspace
+    place = parse(
+        __doc__, option("workspace", type=Path, help="workspace with the shipped knowledge")
+    ).workspace
     folder = Path(data.__file__).parent / "cost_model"
     path = folder / "steps.csv"
     with Workspace.open(place, cache=place / "cache") as workspace:

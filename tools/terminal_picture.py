@@ -6,7 +6,6 @@ The command is run; what it prints is what is drawn, 80 columns wide. No fonts a
 common ones. Colours do for light and dark pages alike. TUNEGRAPH_LANG=zh draws it in Chinese.
 """
 
-import argparse
 import os
 import re
 import shlex
@@ -15,6 +14,7 @@ import sys
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from benchmarks.harness import option, parse
 from cli.text.width import columns_of
 
 WIDTH = 80
@@ -80,12 +80,7 @@ def _kind(line: str) -> str:
 
 def main() -> None:
     """Run the command and write the picture."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("out", type=Path)
-    parser.add_argument("words", nargs="+")
-    given = parser.parse_args()
+    given = parse(__doc__, option("out", type=Path), option("words", nargs="+"))
     given.out.parent.mkdir(parents=True, exist_ok=True)
     given.out.write_text(picture(given.words, printed(given.words)), encoding="utf-8")
 

@@ -7,11 +7,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import data
+from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.knowledge.files import read_knowledge
 from kg.nouns.knowledge import Model
 from kg.terms.model_name import read_name
 from kg.triples.names import Names
-from tools.shipped_names import shipped_names
 
 FORMATS = {
     "AWQ": "w4a16", "GPTQ-Int4": "w4a16", "gptq-int8": "w8a16", "bnb-4bit": "w4a16", "W8A8": "int8",
@@ -51,7 +51,7 @@ def shipped() -> tuple[Names, tuple[tuple[str, str], ...]]:
         for noun in read_knowledge(content, path.name):
             if isinstance(noun, Model):
                 named += [(name, noun.id) for name in (noun.labels["en"], *noun.aliases) if name.isascii()]
-    return shipped_names(), tuple(named)
+    return ShippedKnowledge.load().names, tuple(named)
 
 
 @settings(max_examples=40)

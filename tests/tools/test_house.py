@@ -35,15 +35,6 @@ def test_a_circle_through_an_import_for_types_is_seen(tmp_path: Path) -> None:
     assert house.import_cycles(made) == [["one", "two"]]
 
 
-def test_who_puts_a_question_to_the_cost_model_together_is_seen(tmp_path: Path) -> None:
-    made = _made(
-        tmp_path,
-        asks="from recommender.cost_model.estimate import machine\nmachine('a', {})",
-        other="import platform\nplatform.machine()",
-    )
-    assert house.question_builders(made) == ["asks"]
-
-
 def test_a_name_of_a_setting_in_the_code_is_seen_and_one_of_our_own_is_not(tmp_path: Path) -> None:
     made = _made(tmp_path, one='A = "--max-num-seqs"', two='B = {"batch_size": "dtype", "max_num_seqs_": 1}')
     assert house.names_of_settings(made) == ["one:1 --max-num-seqs"]

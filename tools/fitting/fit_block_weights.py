@@ -12,7 +12,6 @@ on devices that were not learned from, by words alone, with equal weights, as fi
 neighbours would have given.
 """
 
-import argparse
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import last_line
+from benchmarks.harness import last_line, option, parse, refuse
 from benchmarks.worlds.cost_tables import CostTable, tables
 from benchmarks.worlds.shipped import ShippedKnowledge
 from benchmarks.worlds.transfer_regret import (
@@ -194,12 +193,13 @@ def fit_similarity(
 
 def main() -> None:
     """Read the options, do what the module says, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=Path, required=True, help="folder of case JSONL files")
-    parser.add_argument("--models", type=Path, help="cache directory of text models")
-    parser.add_argument("--left-out", action="store_true", help="learn only what leaves a group out")
-    parser.add_argument("--write", action="store_true", help="write data/retrieval/weights.json")
-    arguments = parser.parse_args()
+    arguments = parse(
+        __doc__,
+        option("--cases", type=Path, required=True, help="folder of case JSONL files"),
+        option("--models", type=Path, help="cache directory of text models"),
+        option("--left-out", action="store_true", help="learn only what leaves a group out"),
+        option("--write", action="store_true", help="write data/retrieval/weights.json"),
+    )
     if arguments.left_out:
         content = json.loads(PATH.read_text(encoding="utf-8"))
         content["without"] = left_out(arguments.cases)
@@ -208,7 +208,7 @@ def main() -> None:
         last_line({"without": content["without"]})
         return
     if arguments.models is None:
-        parser.error("--models is needed to learn the weights themselves")
+        refuse("--models is needed to learn the weights themselves")
     export(arguments.models)
     shipped = ShippedKnowledge.load()
     encoder = ProblemEncoder(shipped.hardware, OnnxTextEncoder(arguments.models), BlockWeights())

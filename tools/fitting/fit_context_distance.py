@@ -14,7 +14,6 @@ of the same change; beside it the same without any distance. The last line is JS
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import math
@@ -30,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import last_line
+from benchmarks.harness import last_line, option, parse
 from benchmarks.protocols.processes import ROOT
 
 PATH = ROOT / "data" / "retrieval" / "context_distance.json"
@@ -229,12 +228,7 @@ def grouped(gains: Iterator[ChangedGain]) -> list[ChangeGroup]:
 
 def main() -> None:
     """Read the options, fit, judge with each collection left out, print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("cases", type=Path)
-    parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parse(__doc__, option("cases", type=Path), option("--write", action="store_true"))
     by_corpus = {name: grouped(gains_of(arguments.cases / f"{name}.jsonl.gz")) for name in CORPORA}
     report: dict[str, Any] = {}
     for name, groups in by_corpus.items():

@@ -5,7 +5,6 @@ well the outlook does on each device, and on each collection, when it is learned
 ships it.
 """
 
-import argparse
 import dataclasses
 import json
 import random
@@ -17,8 +16,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.answers import unseen
-from benchmarks.answers.outlook_figures import figures, left_out, show
-from benchmarks.harness import last_line
+from benchmarks.answers.outlook_figures import figures, left_out
+from benchmarks.harness import last_line, option, parse
 from benchmarks.protocols.folds import Fold, folds
 from benchmarks.protocols.processes import ROOT
 from benchmarks.worlds.world import load
@@ -36,13 +35,12 @@ def checked(fold: Fold) -> list[tuple[str, tuple[str, ...], Checked]]:
 
 def main() -> None:
     """Read the options, do what the module says, and print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = parse(
+        __doc__,
+        option("cases", type=Path),
+        option("--asked", type=int, default=40, help="problems asked in each fold at most"),
+        option("--write", action="store_true"),
     )
-    parser.add_argument("cases", type=Path)
-    parser.add_argument("--asked", type=int, default=40, help="problems asked in each fold at most")
-    parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
     rows: list[tuple[str, tuple[str, ...], Checked]] = []
     with tempfile.TemporaryDirectory() as place:
         world = load(arguments.cases, Path(place) / "known", SHARE)
@@ -60,7 +58,6 @@ def main() -> None:
     told = {}
     for what, block in (("device", lambda r: r[2].device), ("collection", lambda r: r[0])):
         told[f"left_out_{what}"] = figures(rows, left_out(rows, block))
-        show(f"one {what} left out", told[f"left_out_{what}"])
     if arguments.write:
         origin = "tools/fitting/fit_outlook.py: questions about the public case collections, as of unseen.py"
         outlook = Outlook.fit([row[2] for row in rows], CIRCUMSTANCES, origin)

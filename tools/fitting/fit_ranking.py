@@ -8,7 +8,6 @@ it was learned from. ``--write`` ships the weights, with those learned without e
 ``unseen.py`` asks.
 """
 
-import argparse
 import json
 import math
 import random
@@ -24,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.answers import unseen
-from benchmarks.harness import last_line
+from benchmarks.harness import last_line, option, parse
 from benchmarks.protocols.folds import Fold, folds, standard_error
 from benchmarks.protocols.mixture_fit import MOST_REGRET, WITHIN, MixtureFit, OpenQuestion
 from benchmarks.protocols.processes import ROOT, one_thread
@@ -139,15 +138,14 @@ def _short_lines(content: Mapping[str, object]) -> str:
 def main() -> None:
     """Read the options, do what the module says, and print the figures."""
     one_thread()
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = parse(
+        __doc__,
+        option("cases", type=Path),
+        option("--asked", type=int, default=40, help="problems asked in each fold at most"),
+        option("--quick", action="store_true", help="the sample of unseen.py --quick"),
+        option("--write", action="store_true", help=f"write data/{FILE}"),
+        option("--jobs", type=int, default=1),
     )
-    parser.add_argument("cases", type=Path)
-    parser.add_argument("--asked", type=int, default=40, help="problems asked in each fold at most")
-    parser.add_argument("--quick", action="store_true", help="the sample of unseen.py --quick")
-    parser.add_argument("--write", action="store_true", help=f"write data/{FILE}")
-    parser.add_argument("--jobs", type=int, default=1)
-    arguments = parser.parse_args()
     started = time.monotonic()
     questions: list[OpenQuestion] = []
     with tempfile.TemporaryDirectory() as place:

@@ -7,7 +7,6 @@ objectives), so no case decides what is kept. Principal components of half the t
 the other half, with signs drawn by hash: share of the ten nearest texts that stay the ten nearest.
 """
 
-import argparse
 import json
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import data
+from benchmarks.harness import option, parse
 from embeddings.encoder import TEXT_WIDTH, Projection, words
 from embeddings.onnx_export import export
 from embeddings.text_encoder import OnnxTextEncoder
@@ -87,10 +87,11 @@ def nearest(vectors: NDArray[np.float32], k: int) -> NDArray[np.int64]:
 
 def main() -> None:
     """Read the options, do what the module says, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=Path, required=True, help="cache directory of text models")
-    parser.add_argument("--write", action="store_true", help="write the files into data/retrieval")
-    arguments = parser.parse_args()
+    arguments = parse(
+        __doc__,
+        option("--models", type=Path, required=True, help="cache directory of text models"),
+        option("--write", action="store_true", help="write the files into data/retrieval"),
+    )
     export(arguments.models)
     encoder = OnnxTextEncoder(arguments.models)
     files = [*data.files("hardware", ".yaml"), *data.files("models", ".yaml"), "knowledge/bottlenecks.yaml"]

@@ -7,7 +7,6 @@ the region's. Only coefficients are written, never a series. The header names re
 the files.
 """
 
-import argparse
 import hashlib
 import json
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import option, parse
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green.coefficients import KNOTS, Coefficients, NormalEquations
 from recommender.green.history import DAY, HORIZON, LEAST_HISTORY, MEMORY_DAYS, IntensityHistory
@@ -58,15 +58,14 @@ def equations_of(path: Path, years: list[int], step: int = STEP) -> NormalEquati
 
 def main() -> None:
     """Fit and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = parse(
+        __doc__,
+        option("series", type=Path),
+        option("--years", type=int, nargs="+", default=[2019, 2021, 2022]),
+        option("--leave-out", nargs="*", default=["DE", "GB"]),
+        option("--out", type=Path, default=Path("data/green")),
+        option("--source", default=""),
     )
-    parser.add_argument("series", type=Path)
-    parser.add_argument("--years", type=int, nargs="+", default=[2019, 2021, 2022])
-    parser.add_argument("--leave-out", nargs="*", default=["DE", "GB"])
-    parser.add_argument("--out", type=Path, default=Path("data/green"))
-    parser.add_argument("--source", default="")
-    arguments = parser.parse_args()
     files = [path for path in sorted(arguments.series.glob("*.csv")) if path.stem not in arguments.leave_out]
     coefficients = pooled((equations_of(path, arguments.years) for path in files), RIDGE)
     header = {

@@ -7,7 +7,6 @@ pipeline stages, `summary_power_*.csv` with time and average power of training r
 model or a device left out, the mean error of energy with no point of it and with three.
 """
 
-import argparse
 import csv
 import json
 from collections import defaultdict
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import option, parse
 from recommender.green.power_curve import PowerCurve
 from tools.green.power_curve_fit import FIELDS, fit_cap, fit_clock, fit_near
 
@@ -139,12 +139,9 @@ def _error(
 
 def main() -> None:
     """Fit, print and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = parse(
+        __doc__, option("power", type=Path), option("--out", type=Path, help="write the curves here")
     )
-    parser.add_argument("power", type=Path)
-    parser.add_argument("--out", type=Path, help="write the curves here")
-    arguments = parser.parse_args()
     content = {}
     for kind, tables in (("clock", clock_tables(arguments.power)), ("cap", cap_tables(arguments.power))):
         none, three, count = left_out(tables, kind)

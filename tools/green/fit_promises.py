@@ -5,7 +5,6 @@
 Each region is forecast by coefficients of the others, in a year that none of them learned from.
 """
 
-import argparse
 import json
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from benchmarks.harness import option, parse
 from ingest.formats.intensity.registry import read_intensity
 from recommender.green import forecast
 from recommender.green.backtest import ForecastTable, simulate
@@ -30,15 +30,14 @@ QUANTILES = np.linspace(0, 1, 21)
 
 def main() -> None:
     """Simulate and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    arguments = parse(
+        __doc__,
+        option("series", type=Path),
+        option("--year", type=int, default=2020),
+        option("--years", type=int, nargs="+", default=[2019, 2021, 2022]),
+        option("--leave-out", nargs="*", default=["DE", "GB", "EPE"]),
+        option("--out", type=Path, default=Path("data/green")),
     )
-    parser.add_argument("series", type=Path)
-    parser.add_argument("--year", type=int, default=2020)
-    parser.add_argument("--years", type=int, nargs="+", default=[2019, 2021, 2022])
-    parser.add_argument("--leave-out", nargs="*", default=["DE", "GB", "EPE"])
-    parser.add_argument("--out", type=Path, default=Path("data/green"))
-    arguments = parser.parse_args()
     files = [path for path in sorted(arguments.series.glob("*.csv")) if path.stem not in arguments.leave_out]
     equations = {path: equations_of(path, arguments.years) for path in files}
     runs: dict[str, list[list[list[Any]]]] = {

