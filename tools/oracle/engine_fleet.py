@@ -5,9 +5,13 @@ the steps of engines that wait for one another follow ``vllm/v1/engine/core.py``
 ``coordinator.py`` of vLLM 0.32; the device is replaced by the given time of a step.
 """
 
+import json
+import sys
+import tempfile
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from tools.oracle.serving_load import LoadRequest, ServingLoad, StepWork, requests_of
@@ -18,6 +22,14 @@ PUBLISHED_S = 0.1
 MEETING_STEPS = 16
 """Steps between two questions whether any engine has work (``dp_sync_interval``)."""
 QUANTILES = (50, 90, 99)
+LONGEST = 65536
+"""Tokens of the longest request."""
+MODEL = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+    "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000,
+    "max_position_embeddings": LONGEST, "torch_dtype": "bfloat16", "rms_norm_eps": 1e-5,
+}  # fmt: skip
+"""A model that is never run: schedulers read its kind and its longest request."""
 FIGURES = (
     "output_tokens_per_s", *(f"{name}_p{share}_s" for name in ("ttft", "tpot") for share in QUANTILES),
     "steps", "dummy_steps", "preemptions", "decode_batch",
@@ -239,6 +251,32 @@ class EngineFleet:
         preempted = sum(engine.preemptions for engine in self._engines)
         values += [self._steps, self._dummies, preempted, self._decoded / max(self._steps, 1)]
         return dict(zip(FIGURES, values, strict=True))
+
+
+def prompt_of(request: LoadRequest) -> list[int]:
+    """Tokens of a prompt; those that others share are the same numbers."""
+    shared = min(request.shared, request.input_len - 1)
+    first, before = (request.index + 1) * LONGEST, -(request.group + 1) * LONGEST
+    return [*range(before, before + shared), *range(first, first + request.input_len - shared)]
+
+
+def answer_loads(made: Callable[[str], Callable[[ServingLoad], Sequence[ReleasedEngine]]]) -> None:
+    """Answer each load of the standard input with its figures, or with what went wrong.
+
+    Args:
+        made: Takes the folder of the model's configuration, and gives what makes the engines of a load.
+    """
+    replies, sys.stdout = sys.stdout, sys.stderr  # what the package prints is no reply
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "config.json").write_text(json.dumps(MODEL), encoding="utf-8")
+        engines_of = made(folder)
+        for line in sys.stdin:
+            load = ServingLoad.from_row(json.loads(line))
+            try:
+                reply: dict[str, object] = dict(EngineFleet(load, engines_of(load)).serve())
+            except Exception as error:  # noqa: BLE001  # one load must not cost the others
+                reply = {"error": f"{type(error).__name__}: {error}"}
+            print(json.dumps(reply), file=replies, flush=True)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

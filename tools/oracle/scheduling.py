@@ -51,7 +51,8 @@ def serve_loads(
     Raises:
         OracleError: The process ends before it has answered, or answers with an error.
     """
-    command = [python, "-c", f"from tools.oracle.{engine}_engine import answer_loads; answer_loads()"]
+    imported = f"from tools.oracle import engine_fleet, {engine}_engine as engine"
+    command = [python, "-c", f"{imported}; engine_fleet.answer_loads(engine.engines)"]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

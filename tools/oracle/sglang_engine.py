@@ -8,12 +8,9 @@ engine. What a step gives is settled as its result processor does.
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
-import tempfile
 from array import array
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -27,7 +24,7 @@ from transformers import (  # noqa: F401, TID253  # before what is absent hides 
 )
 
 from tools.oracle.absent_imports import AbsentImports
-from tools.oracle.engine_fleet import EngineFleet, PlannedStep
+from tools.oracle.engine_fleet import LONGEST, PlannedStep, prompt_of
 from tools.oracle.serving_load import BLOCK, ServingLoad, StepWork
 
 sys.meta_path.append(AbsentImports("sglang"))
@@ -51,16 +48,9 @@ from sglang.srt.server_args import ServerArgs  # noqa: E402
 from sglang.srt.speculative.spec_info import SpeculativeAlgorithm  # noqa: E402
 
 if TYPE_CHECKING:
-    from tools.oracle.serving_load import LoadRequest
+    from collections.abc import Callable
 
-LONGEST = 65536
-"""Tokens of the longest request."""
-MODEL = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
-    "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000,
-    "max_position_embeddings": LONGEST, "torch_dtype": "bfloat16", "rms_norm_eps": 1e-5,
-}  # fmt: skip
-"""A model that is never run."""
+    from tools.oracle.serving_load import LoadRequest
 
 
 class SglangEngine:
@@ -77,13 +67,8 @@ class SglangEngine:
         self._last: ScheduleBatch | None = None
 
     def add(self, request: LoadRequest) -> None:
-        """Take a request; tokens that others share are the same numbers."""
-        shared = min(request.shared, request.input_len - 1)
-        first = (request.index + 1) * LONGEST
-        before = -(request.group + 1) * LONGEST
-        tokens = array(
-            "q", [*range(before, before + shared), *range(first, first + request.input_len - shared)]
-        )
+        """Take a request."""
+        tokens = array("q", prompt_of(request))
         asked = SamplingParams(max_new_tokens=request.output_len, ignore_eos=True)
         asked.normalize(None)
         self._scheduler.waiting_queue.append(Req(str(request.index), "", tokens, asked, vocab_size=1000))
@@ -235,16 +220,7 @@ def _scheduler(load: ServingLoad, folder: str) -> Scheduler:
     return made
 
 
-def answer_loads() -> None:
-    """Answer each load of the standard input with its figures, or with what went wrong."""
-    replies, sys.stdout = sys.stdout, sys.stderr  # what the package prints is no reply
+def engines(folder: str) -> Callable[[ServingLoad], list[SglangEngine]]:
+    """What makes the engine of a load; ``folder`` has the configuration of the model."""
     logging.disable(logging.WARNING)
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "config.json").write_text(json.dumps(MODEL), encoding="utf-8")
-        for line in sys.stdin:
-            load = ServingLoad.from_row(json.loads(line))
-            try:
-                reply: dict[str, object] = dict(EngineFleet(load, [SglangEngine(load, folder)]).serve())
-            except Exception as error:  # noqa: BLE001  # one load must not cost the others
-                reply = {"error": f"{type(error).__name__}: {error}"}
-            print(json.dumps(reply), file=replies, flush=True)
+    return lambda load: [SglangEngine(load, folder)]

@@ -6,12 +6,8 @@ classes; no model is loaded. Accepted drafts are drawn by position.
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
@@ -35,22 +31,15 @@ from vllm.v1.outputs import DraftTokenIds, ModelRunnerOutput
 from vllm.v1.request import Request
 from vllm.v1.structured_output import StructuredOutputManager
 
-from tools.oracle.engine_fleet import EngineFleet, PlannedStep
+from tools.oracle.engine_fleet import LONGEST, PlannedStep, prompt_of
 from tools.oracle.serving_load import BLOCK, ServingLoad, StepWork
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vllm.v1.core.sched.output import SchedulerOutput
 
     from tools.oracle.serving_load import LoadRequest
-
-LONGEST = 65536
-"""Tokens of the longest request."""
-MODEL = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
-    "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000,
-    "max_position_embeddings": LONGEST, "torch_dtype": "bfloat16",
-}  # fmt: skip
-"""A model that is never run: the scheduler reads its kind and its longest request."""
 
 
 class VllmEngine:
@@ -68,12 +57,8 @@ class VllmEngine:
         self._hasher = get_request_block_hasher(BLOCK, sha256) if load.prefix_caching else None
 
     def add(self, request: LoadRequest) -> None:
-        """Take a request; tokens that others share are the same numbers."""
-        shared = min(request.shared, request.input_len - 1)
-        first = (request.index + 1) * LONGEST
-        own = range(first, first + request.input_len - shared) if self._hasher else [0] * request.input_len
-        before = range(-(request.group + 1) * LONGEST, -(request.group + 1) * LONGEST + shared)
-        prompt = [*before, *own] if self._hasher else list(own)
+        """Take a request."""
+        prompt = prompt_of(request) if self._hasher else [0] * request.input_len
         asked = SamplingParams(max_tokens=request.output_len, ignore_eos=True)
         asked.update_from_generation_config({}, 0)
         self._scheduler.add_request(
@@ -187,20 +172,10 @@ def _scheduler(load: ServingLoad, model: ModelConfig) -> Scheduler:
     )
 
 
-def answer_loads() -> None:
-    """Answer each load of the standard input with its figures, or with what went wrong."""
-    replies, sys.stdout = sys.stdout, sys.stderr  # what the package prints is no reply
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "config.json").write_text(json.dumps(MODEL), encoding="utf-8")
-        model = ModelConfig(
-            model=folder, skip_tokenizer_init=True, dtype="bfloat16", max_model_len=LONGEST, hf_token=None
-        )
-        init_none_hash(sha256)
-        for line in sys.stdin:
-            load = ServingLoad.from_row(json.loads(line))
-            try:
-                engines = [VllmEngine(load, model, load.seed + place) for place in range(load.engines)]
-                reply: dict[str, object] = dict(EngineFleet(load, engines).serve())
-            except Exception as error:  # noqa: BLE001  # one load must not cost the others
-                reply = {"error": f"{type(error).__name__}: {error}"}
-            print(json.dumps(reply), file=replies, flush=True)
+def engines(folder: str) -> Callable[[ServingLoad], list[VllmEngine]]:
+    """What makes the engines of a load; ``folder`` has the configuration of the model."""
+    model = ModelConfig(
+        model=folder, skip_tokenizer_init=True, dtype="bfloat16", max_model_len=LONGEST, hf_token=None
+    )
+    init_none_hash(sha256)
+    return lambda load: [VllmEngine(load, model, load.seed + place) for place in range(load.engines)]

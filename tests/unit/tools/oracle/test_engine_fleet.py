@@ -1,9 +1,13 @@
 """Engines on the simulated clock."""
 
+import io
+import json
+import sys
+
 import pytest
 
 from tests.unit.tools.oracle.loads import GreedyEngine, load_of
-from tools.oracle.engine_fleet import FIGURES, EngineFleet, quantile
+from tools.oracle.engine_fleet import FIGURES, EngineFleet, answer_loads, quantile
 from tools.oracle.serving_load import ServingLoad
 
 
@@ -51,6 +55,18 @@ def test_engines_without_work_run_along_and_all_of_them_rest_and_wake(async_sche
     figures = serve(load)
     assert figures["dummy_steps"] > figures["steps"]
     assert figures["ttft_p50_s"] == pytest.approx(0.022, rel=0.6)
+
+
+def test_each_load_is_answered_on_a_line_and_one_that_fails_costs_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loads = [load_of(), load_of(engines=0), load_of(users=4)]
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{json.dumps(one.to_row())}\n" for one in loads)))
+    monkeypatch.setattr("sys.stdout", sys.stdout)  # which it leaves turned
+    answer_loads(lambda _: lambda load: [GreedyEngine() for _ in range(load.engines)])
+    first, failed, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first, last) == (serve(loads[0]), serve(loads[2]))
+    assert set(failed) == {"error"}
 
 
 def test_a_quantile_lies_between_its_neighbours() -> None:
