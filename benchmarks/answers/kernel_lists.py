@@ -6,9 +6,7 @@ Beside ours: the nearest space copied in its order, the most frequent winners, t
 average, and random ones. ``expected`` is what is said of the list before anything is timed. The last line is JSON.
 """
 
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import harness
-from benchmarks.answers.unseen import counts, questions
+from benchmarks.answers.unseen import questions, ranked
 from benchmarks.protocols.baselines import LONGEST, UNTRIED, Defaults, nearest_copied, random_choice
 from benchmarks.protocols.folds import CLASSES, Fold, folds
 from benchmarks.protocols.mixture_fit import WITHIN
@@ -50,7 +48,7 @@ class ListRegrets:
 
 def answers(fold: Fold, known: World, asked: World) -> Iterator[ListRegrets]:
     """The lists for every problem of a fold, judged."""
-    read, asked_read = ConfigurationReader(known.trials), ConfigurationReader(asked.trials)
+    read = ConfigurationReader(known.trials)
     outlook = Outlook.shipped(CIRCUMSTANCES)
     with fold.ranker(known, asked) as ranker:
         default = Defaults(
@@ -58,30 +56,25 @@ def answers(fold: Fold, known: World, asked: World) -> Iterator[ListRegrets]:
             for key in ranker.taught
             for _, table in questions(known, read, key, "kernels")
         )
-        for key in fold.asked:
-            problem = asked.problems[key]
-            for question, truth in questions(asked, asked_read, key, "kernels"):
-                if not counts("kernels", truth):
-                    continue
-                ranking = ranker.rank(problem, LONGEST, question)
-                reference = reference_of(problem, ranking)
-                expected: Mapping[int, float] = {}
-                if reference is not None:
-                    expected = outlook.regret(circumstances(ranking, ranking.order[0], reference))
-                lists = {
-                    "ours": ranking.configurations,
-                    "nearest": nearest_copied(ranking, LONGEST),
-                    "popular": default.popular(problem.hardware.count),
-                    "robust": default.robust(problem.hardware.count),
-                }
-                regrets = {
-                    method: tuple(
-                        min((truth.get(item, UNTRIED) for item in items[:k]), default=UNTRIED) for k in LISTS
-                    )
-                    for method, items in lists.items()
-                }
-                values = list(truth.values())
-                yield ListRegrets(regrets, tuple(random_choice(values, k, WITHIN) for k in LISTS), expected)
+        for problem, _, truth, ranking in ranked(fold, asked, ranker, LONGEST):
+            reference = reference_of(problem, ranking)
+            expected: Mapping[int, float] = {}
+            if reference is not None:
+                expected = outlook.regret(circumstances(ranking, ranking.order[0], reference))
+            lists = {
+                "ours": ranking.configurations,
+                "nearest": nearest_copied(ranking, LONGEST),
+                "popular": default.popular(problem.hardware.count),
+                "robust": default.robust(problem.hardware.count),
+            }
+            regrets = {
+                method: tuple(
+                    min((truth.get(item, UNTRIED) for item in items[:k]), default=UNTRIED) for k in LISTS
+                )
+                for method, items in lists.items()
+            }
+            values = list(truth.values())
+            yield ListRegrets(regrets, tuple(random_choice(values, k, WITHIN) for k in LISTS), expected)
 
 
 def figures(lists: Sequence[ListRegrets]) -> dict[str, object]:
@@ -126,9 +119,6 @@ def main() -> None:
                 lists = list(answers(fold, known, asked))
                 for name in fold.classes:
                     by_class[name] += lists
-                print(
-                    f"{time.process_time() - arguments.since:6.0f} CPU s  {fold.family[0]}", file=sys.stderr
-                )
     arguments.last_line(
         {name: figures(lists) if lists else None for name, lists in by_class.items()},
         n=sum(map(len, by_class.values())),

@@ -9,14 +9,12 @@ server, replicas beyond), the cost model alone and recipes alone.
 A seed draws families (``--by``: programs or devices): their recipes are withheld together, and alone are asked.
 ``nested`` has the layouts with the weight of the cost model against recipes chosen on the other families (with
 ``--all`` before each family is asked).
-``--without-documents REGEX`` also withholds what is of documents whose address it finds, as if they had never been read.
 ``whole`` counts a recipe that was not answered as a miss; one that states no hardware is no question. ``near_expert`` is
 of training: whether one of three layouts fits and takes at most 10 % longer than the expert's, both as modelled.
 """
 
 import itertools
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -119,7 +117,6 @@ def main() -> None:
         harness.place(
             "--known", help="folder with recipes.jsonl to take in beside the shipped ones", required=False
         ),
-        harness.option("--without-documents", default="", help="addresses of documents that were never read"),
         harness.option("--by", choices=GROUPS, default="family", help="what is drawn and withheld"),
         quick="ask a fifth",
     )
@@ -136,7 +133,7 @@ def main() -> None:
         if given.known:
             workspace.ingest(given.known / "recipes.jsonl")
         given.last_line(
-            Bench(workspace, drawn, given.by, given.without_documents).run(asked),
+            Bench(workspace, drawn, given.by).run(asked),
             n=sum(drawn is None or row["group"] in drawn for row in asked),
         )
 
@@ -148,15 +145,12 @@ class Bench:
         workspace: What is known.
         drawn: Groups that are asked, and withheld together; each in turn if None.
         by: What makes a group, of :data:`GROUPS`.
-        unread: Pattern of addresses of documents that count as never read; empty for none.
     """
 
-    def __init__(self, workspace: Workspace, drawn: frozenset[str] | None, by: str, unread: str = "") -> None:
+    def __init__(self, workspace: Workspace, drawn: frozenset[str] | None, by: str) -> None:
         self.workspace = workspace
         self.drawn, self.by = drawn, by
         self.recipes = workspace.knowledge.recipes()
-        found = (item for item in self.recipes if unread and re.search(unread, item.source.url))
-        self.unread = frozenset(item.id for item in found)
         self.verdicts: dict[tuple[str, str], Verdicts] = defaultdict(Verdicts)
         self.by_trust: dict[tuple[str, tuple[float, float]], list[tuple[str, bool, bool]]] = defaultdict(list)
         self.unasked: Counter[str] = Counter()
@@ -202,20 +196,20 @@ class Bench:
         self.judge("ours", (group, row["framework"]), planned, layout, truth)
         if group == "train" and (near := self.near_expert(planned, layout)) is not None:
             self.verdicts["ours", group].near.append(near)
-        if (known := self.plan(problem, self.unread | {row["id"]})) is not None:
+        if (known := self.plan(problem, frozenset({row["id"]}))) is not None:
             self.judge("known_family", (group, row["framework"]), known, layout, truth)
         self.baselines(group, row, problem, planned.starts, layout, truth)
 
     def withheld(self, row: dict[str, Any]) -> frozenset[str]:
-        """The recipes that a question may not look at: its group, itself, its document, and what was never read."""
+        """The recipes that a question may not look at: its group, itself and its document."""
         address, groups = row["source"].split("#")[0], {row["group"], *(self.drawn or ())}
-        return self.unread | {
+        return frozenset(
             item.id
             for item in self.recipes
             if GROUPS[self.by](item) in groups
             or item.id == row["id"]
             or item.source.url.split("#")[0] == address
-        }
+        )
 
     def refuse(self, row: dict[str, Any], reason: str) -> None:
         """Count a recipe that was not answered; it can be: somebody runs it."""

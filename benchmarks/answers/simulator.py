@@ -1,6 +1,6 @@
 """Layouts of measured serving tables by NVIDIA's aiconfigurator, beside ours on the tables that it answers.
 
-    python -m benchmarks.answers.simulator --known DIR --asked DIR --aiconfigurator PROGRAM [--every N]
+    python -m benchmarks.answers.simulator --known DIR --asked DIR --aiconfigurator PROGRAM
 
 Each table of ``benchmarks.answers.serving`` on a device that it has is asked of every engine of the table, with the
 table's own number format: the checkpoint of that format which it carries. A hit is within 10 % of the best, as there.
@@ -90,15 +90,13 @@ def answers(program: str, table: Table) -> dict[str, list[Layout]] | None:
 def main() -> None:
     """Print the figures; the last line is JSON."""
     one_thread()
-    given = harness.read(
-        __doc__, *FOLDERS, harness.option("--aiconfigurator", required=True, help="its program"),
-        harness.option("--every", type=int, default=1, help="ask every N-th table"),
-    )  # fmt: skip
+    program = harness.option("--aiconfigurator", required=True, help="its program")
+    given = harness.read(__doc__, *FOLDERS, program, quick="ask a fifth")
     with tempfile.TemporaryDirectory() as folder:
         world = known_world(given.known, Path(folder))
         tables, drawn = drawn_tables(given, asked_tables(given.asked, world.workspace))
         bench, asked = Bench(world.workspace, drawn=drawn), 0
-        for table in tables[:: given.every]:
+        for table in tables:
             began = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
             found = answers(given.aiconfigurator, table)
             if found is None:

@@ -19,18 +19,12 @@ fifth of the devices that holds it, or with ``--without collection`` without the
 (``tools/fitting/fit_block_weights.py``); ``constants`` is the hash of the experts' weights.
 """
 
-import argparse
 import math
 import os
-import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +36,8 @@ from benchmarks.answers.ranking_check import check
 from benchmarks.protocols.baselines import UNTRIED, Defaults, nearest_copied, random_choice
 from benchmarks.protocols.folds import CLASSES, Fold, folds, standard_error
 from benchmarks.protocols.mixture_fit import MOST_REGRET, WITHIN
-from benchmarks.protocols.processes import one_thread
+from benchmarks.protocols.processes import in_processes, one_thread
+from benchmarks.protocols.subset_ranker import SubsetRanker
 from benchmarks.worlds.world import World, load_both
 from embeddings.weights import BlockWeights
 from kg.errors import WorkspaceError
@@ -54,6 +49,7 @@ from recommender.calibration.similarity import Similarity, part_of
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from recommender.ranking.cases.evidence import CaseQuestion, ConfigurationReader
 from recommender.ranking.cases.experts import program
+from recommender.ranking.cases.ranker import Ranking
 
 Truth = Mapping[Configuration, float]
 
@@ -131,6 +127,19 @@ def counts(name: str, truth: Truth) -> bool:
     return name != "moe_layout" or max(truth.values()) >= math.log(1.5)
 
 
+def ranked(
+    fold: Fold, asked: World, ranker: SubsetRanker, k: int
+) -> Iterator[tuple[Problem, CaseQuestion, Truth, Ranking]]:
+    """The questions of a fold that count, each with its truth and the answer to it."""
+    read = ConfigurationReader(asked.trials)
+    for key in fold.asked:
+        problem = asked.problems[key]
+        hard = [item for item in questions(asked, read, key, fold.name) if counts(fold.name, item[1])]
+        near = ranker.neighbours(problem) if hard else []
+        for question, truth in hard:
+            yield problem, question, truth, ranker.rank(problem, k, question, neighbours=near)
+
+
 def judge(
     name: str, truth: Truth, proposals: Sequence[Configuration]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -143,42 +152,32 @@ def judge(
 def run(fold: Fold) -> tuple[list[Judged], list[outlook_figures.Row]]:
     """Ask one fold: every method judged, and each ranking beside its truth."""
     known, asked = _WORLDS
-    read, asked_read = ConfigurationReader(known.trials), ConfigurationReader(asked.trials)
+    read = ConfigurationReader(known.trials)
     judged: list[Judged] = []
     checked: list[outlook_figures.Row] = []
     defaults: dict[CaseQuestion, Defaults] | None = None
     with fold.ranker(known, asked, left_out=_left_out(fold, asked)) as ranker:
-        for key in fold.asked:
-            problem = asked.problems[key]
-            hard = [
-                item for item in questions(asked, asked_read, key, fold.name) if counts(fold.name, item[1])
+        for problem, question, truth, ranking in ranked(fold, asked, ranker, LISTED[-1]):
+            item = check(problem, ranking, truth)
+            if item is not None:
+                checked.append((fold.name, fold.classes, item))
+            if defaults is None:
+                defaults = _defaults(known, read, list(ranker.taught), fold.name)
+            default = defaults.get(question) or Defaults([])
+            count = problem.hardware.count
+            proposals = {
+                "ours": ranking.configurations[: KS[-1]],
+                "popular": default.popular(count),
+                "robust": default.robust(count),
+                "nearest": nearest_copied(ranking, KS[-1]),
+            }
+            found = {method: judge(fold.name, truth, proposed) for method, proposed in proposals.items()}
+            within, regrets = zip(*(random_choice(list(truth.values()), k, WITHIN) for k in KS), strict=True)
+            found["random"] = within, regrets
+            judged += [
+                Judged(fold.name, fold.classes, method, problem.hardware.name, *one)
+                for method, one in found.items()
             ]
-            near = ranker.neighbours(problem) if hard else []
-            for question, truth in hard:
-                ranking = ranker.rank(problem, LISTED[-1], question, neighbours=near)
-                item = check(problem, ranking, truth)
-                if item is not None:
-                    checked.append((fold.name, fold.classes, item))
-                if defaults is None:
-                    defaults = _defaults(known, read, list(ranker.taught), fold.name)
-                default = defaults.get(question) or Defaults([])
-                count = problem.hardware.count
-                proposals = {
-                    "ours": ranking.configurations[: KS[-1]],
-                    "popular": default.popular(count),
-                    "robust": default.robust(count),
-                    "nearest": nearest_copied(ranking, KS[-1]),
-                }
-                for method, proposed in proposals.items():
-                    about = (fold.name, fold.classes, method, problem.hardware.name)
-                    judged.append(Judged(*about, *judge(fold.name, truth, proposed)))
-                drawn = [random_choice(list(truth.values()), k, WITHIN) for k in KS]
-                judged.append(
-                    Judged(
-                        *(fold.name, fold.classes, "random", problem.hardware.name),
-                        *(tuple(x for x, _ in drawn), tuple(x for _, x in drawn)),
-                    )
-                )
     return judged, checked
 
 
@@ -303,21 +302,6 @@ def use(known: World, asked: World, without: str = "device") -> None:
     _WORLDS, _WITHOUT = (known, asked), without
 
 
-def shares(chosen: argparse.Namespace, folder: Path) -> dict[str, float]:
-    """Share of each corpus of a folder that is read."""
-    only = str(chosen.only)
-    if only == "kernels":
-        return {"*": 0} | {path.name.split(".")[0]: 1.0 for path in folder.glob("kerneltuner_*")}
-    if only == "moe_layout":
-        return {
-            "*": 0,
-            "aiconfigurator_moe_parallel": QUICK["aiconfigurator_moe_parallel"] if chosen.quick else 1.0,
-        }
-    if only:
-        return {"*": 0, only: QUICK.get(only, 1.0) if chosen.quick else 1.0}
-    return QUICK if chosen.quick else {"*": 1.0}
-
-
 def main() -> None:
     """Ask every fold and print the figures."""
     one_thread()
@@ -325,12 +309,10 @@ def main() -> None:
         __doc__,
         harness.place("--known"),
         harness.place("--asked"),
-        harness.option("--only", default="", help="one corpus, by the name it is reported under"),
         harness.option("--without", choices=("device", "collection"), default="device"),
         harness.option("--jobs", type=int, default=len(os.sched_getaffinity(0))),
         quick="a sample: minutes instead of an hour",
     )
-    started = time.monotonic()
     try:
         constants = ExpertMixture.shipped(program()).hash
     except WorkspaceError as error:
@@ -338,8 +320,7 @@ def main() -> None:
     judged: list[Judged] = []
     checked: list[outlook_figures.Row] = []
     with tempfile.TemporaryDirectory() as place:
-        known, asked = load_both(arguments, Path(place), lambda folder: shares(arguments, folder))
-        print(f"read {len(known.problems)} problems in {time.monotonic() - started:.0f} s", file=sys.stderr)
+        known, asked = load_both(arguments, Path(place), lambda _: QUICK if arguments.quick else {"*": 1.0})
         use(known, asked, arguments.without)
         made = folds(known, asked, quick=arguments.quick, drawn=arguments)
         if not made:
@@ -348,19 +329,10 @@ def main() -> None:
                 f"{arguments.asked}: {len(asked.problems)} problems on {', '.join(devices) or 'no device'}, none of"
                 " which can be asked: without it no other device or task is known; add cases of another"
             )
-        with ExitStack() as stack:
-            answered: Iterator[tuple[list[Judged], list[outlook_figures.Row]]] = map(run, made)
-            if arguments.jobs > 1:
-                context = get_context("fork")
-                pool = stack.enter_context(ProcessPoolExecutor(arguments.jobs, mp_context=context))
-                answered = pool.map(run, made)
-            for number, (fold, part) in enumerate(zip(made, answered, strict=True), 1):
-                judged += part[0]
-                checked += part[1]
-                at = f"{time.monotonic() - started:6.0f} s  {number}/{len(made)}"
-                print(f"{at}  {fold.name} {'/'.join(fold.classes)}: {len(fold.asked)} asked", file=sys.stderr)
+        for part in in_processes(run, made, arguments.jobs):
+            judged += part[0]
+            checked += part[1]
     by_class = intervals(checked, is_one_folder=known is asked)
-    print(f"\n{time.monotonic() - started:.0f} s", file=sys.stderr)
     figures = report(judged) | outlook_figures.by_figure(by_class)
     arguments.last_line(
         {"nested": True, "constants": constants} | figures,

@@ -214,11 +214,6 @@ def language(known: list[Point], asked: list[Point]) -> tuple[dict[str, object],
         for one in asked
         if one.asked.is_language_model and engines[one.asked.engine] >= ENOUGH
     ]
-    for one in scores:
-        row = one.point.asked.row
-        print(f"  {row['id']} {row['model']} {row['framework']} x{one.point.asked.machine.count}: {one.predicted:.4g} "
-              f"for {one.point.rate:.4g}, physics alone {np.exp(one.point.step.log_ratio):.2f} of the time, "
-              f"spread {one.spread:.2f}")  # fmt: skip
     groups: dict[str, list[Score]] = defaultdict(list)
     for one in scores:
         groups[f"engine {one.point.asked.engine}"].append(one)

@@ -163,8 +163,6 @@ def main() -> None:
     found, refused = expressible(rows, lambda row: score(row, known))
     groups: dict[str, list[RunScore]] = defaultdict(list)
     for row, one in found:
-        print(f"  {row['id']} {one.model}, {one.group}: {one.ours:.1f} for {one.measured:.1f} ms"
-              + ("" if one.fits else "; does not fit"))  # fmt: skip
         for name in ("served" if "mean_tpot_ms" in row else "trained", one.group):
             groups[name].append(one)
     made = {name: figures(held) for name, held in sorted(groups.items())}

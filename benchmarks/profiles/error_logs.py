@@ -1,9 +1,9 @@
 """Measures how often a log of an unseen release is named, with errors from its own sources.
 
-    python -m benchmarks.profiles.error_logs [--packages vllm==0.30.0 ...] [--each N] [--healthy N] [--quick]
+    python -m benchmarks.profiles.error_logs [--packages vllm==0.30.0 ...] [--quick]
 
 Releases are ones that ``tools/oracle/errors.yaml`` does not read; they come from the package index, are opened and
-never installed. Of each, N statements are drawn among those that a table may hold (about settings, resources or the
+never installed. Of each, 80 statements are drawn among those that a table may hold (about settings, resources or the
 program's own errors; ``tools.oracle.errors.statements_of``), their values filled in, a traceback put around. Named is a log
 whose line with the error is a known fault, a known statement, or met by its own words; misled one whose first
 statement is named as one of a program that did not write it.
@@ -11,7 +11,7 @@ statement is named as one of a program that did not write it.
 Healthy logs are made of lines of state of the same releases, any of them, whether a table may hold it or not; of a
 program named without a release (``mindie``), of those of its table. Accused is one in which an error is named, other
 than a wait that the program itself tells; doubted one in which a line passes for an error that no table has.
-``--each 0`` makes healthy ones alone, ``--quick`` asks a quarter of both.
+``--quick`` asks a quarter of both.
 """
 
 import re
@@ -43,6 +43,8 @@ _LEVEL = {"error": "ERROR", "critical": "CRITICAL", "fatal": "FATAL", "warning":
 _WORDS = re.compile(
     r"(?i)name|path|type|msg|err|exc|method|mode|backend|dtype|device|url|addr|key|format|arch|\bmodel$|^e$|str"
 )
+EACH, HEALTHY = 80, 300
+"""Statements of each release, and healthy logs of all."""
 STATES = 20
 """Lines of state in a healthy log."""
 
@@ -143,11 +145,9 @@ def main() -> int:
     run = harness.read(
         __doc__ or "",
         harness.option("--packages", nargs="*", default=list(PACKAGES)),
-        harness.option("--each", type=int, default=80),
-        harness.option("--healthy", type=int, default=300),
         quick="asks a quarter",
     )
-    each, wanted = (number // 4 if run.quick else number for number in (run.each, run.healthy))
+    each, wanted = (number // 4 if run.quick else number for number in (EACH, HEALTHY))
     random = run.random()
     named = misled = asked = accused = doubted = healthy = 0
     with tempfile.TemporaryDirectory() as place:

@@ -1,6 +1,7 @@
 """Splits of measured tables into known and asked: a device, a vendor or a task is left out."""
 
 import math
+import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -100,6 +101,15 @@ def folds(known: World, asked: World, *, quick: bool, drawn: Run | None = None) 
         for device in sorted(held):
             made += family_folds.by_device(device, targets[device], is_same=same)
     return sorted(made, key=lambda fold: -len(fold.asked))
+
+
+def sampled_folds(world: World, most: int) -> list[Fold]:
+    """All folds of one world, each with so many questions at most, drawn at random."""
+    rng = random.Random(0)
+    return [
+        replace(fold, asked=tuple(rng.sample(fold.asked, min(most, len(fold.asked)))))
+        for fold in folds(world, world, quick=False)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,15 @@
 """Processes of a benchmark: one thread each, and where children find these scripts."""
 
 import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 ROOT = Path(__file__).resolve().parents[2]
 """The repository."""
 
@@ -18,6 +25,14 @@ def one_thread() -> None:
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
+
+
+def in_processes(ask: Callable[[Asked], Answer], asked: Sequence[Asked], jobs: int) -> Iterator[Answer]:
+    """What a function makes of each, in order, by so many processes forked from this one; here if it is one."""
+    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+        for number, found in enumerate((pool.map if jobs > 1 else map)(ask, asked), 1):
+            print(f"{number} of {len(asked)}", file=sys.stderr)
+            yield found
 
 
 def children_import_from_here() -> None:

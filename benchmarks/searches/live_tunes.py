@@ -12,7 +12,7 @@ script and of what was written, each pair with arrivals of its own that the tune
 
 ``--server`` names ``llama-server``, else it is looked for. A tune takes half a minute on a quiet machine.
 
-    python -m benchmarks.searches.live_tunes [--tunes 40] [--only gain] [--server PATH] [--quick] [--seed 1]
+    python -m benchmarks.searches.live_tunes [--tunes 40] [--server PATH] [--quick] [--seed 1]
 
 Prints a line a tune; the last line is JSON.
 """
@@ -62,9 +62,9 @@ class LiveTune:
     changes: tuple[str, ...]
 
     @classmethod
-    def of(cls, number: int, rng: Random, only: str | None) -> "LiveTune":
-        """The tune of a number; of one kind alone where that is told."""
-        kind = only or KINDS[number % len(KINDS)]
+    def of(cls, number: int, rng: Random) -> "LiveTune":
+        """The tune of a number."""
+        kind = KINDS[number % len(KINDS)]
         if kind == "gain":
             return cls(kind, f"{SCRIPT} -b 32 -ub {rng.choice((1, 2, 4))}\n", ("-ub=", "-b=64"))
         if kind == "same":
@@ -120,7 +120,7 @@ def retest(folder: Path, seed: int) -> float:
     return math.exp(statistics.mean(logs))
 
 
-def measure(folder: Path, server: Path, numbers: range, only: str | None) -> dict[str, object]:
+def measure(folder: Path, server: Path, numbers: range) -> dict[str, object]:
     """Tune so often, and count."""
     write_tiny_gguf(folder / "tiny.gguf")
     (folder / "llama-server").symlink_to(server.absolute())
@@ -130,7 +130,7 @@ def measure(folder: Path, server: Path, numbers: range, only: str | None) -> dic
     for number in numbers:
         shutil.rmtree(folder / "workspace", ignore_errors=True)
         shutil.copytree(folder / "made", folder / "workspace")  # none learns from another
-        tune = LiveTune.of(number, Random(number), only)
+        tune = LiveTune.of(number, Random(number))
         found = run_tune(folder, tune, number)
         row = {"kind": tune.kind, "says": found["says"], "starts": found["starts"], "wall_s": found["wall_s"]}
         row["overhead"] = 1 - spent(folder) / found["wall_s"]
@@ -169,7 +169,6 @@ def main() -> None:
     given = harness.read(
         __doc__,
         harness.option("--tunes", type=int, default=40),
-        harness.option("--only", choices=sorted({*KINDS})),
         harness.option("--server", type=Path, default=llama_server()),
         quick="four tunes",
         published=1,
@@ -179,7 +178,7 @@ def main() -> None:
     os.environ.pop("TUNEGRAPH_WORKSPACE", None)
     tunes = 4 if given.quick else given.tunes
     with tempfile.TemporaryDirectory(prefix="live-tunes-") as folder:
-        found = measure(Path(folder), given.server, given.seed_range(tunes), given.only)
+        found = measure(Path(folder), given.server, given.seed_range(tunes))
         given.last_line(found, n=tunes)
 
 

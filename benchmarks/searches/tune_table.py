@@ -6,7 +6,6 @@ tokens for four users a second of the server's own processor time, one number a 
 is quiet.
 """
 
-import argparse
 import itertools
 import json
 import math
@@ -23,6 +22,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from benchmarks import harness
 from ingest.questions.patches.script_edits import ScriptEdits
 from recommender.tune.disturbance import MachineTime
 from recommender.tune.engine_process import LaunchPlace
@@ -161,15 +161,5 @@ def _terms(cell: Cell) -> list[float]:
     return [1.0, *itertools.chain.from_iterable(own), *pairs]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the table with the server of the first argument."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("server", type=Path, help="llama-server")
-    measure(parser.parse_args(arguments).server, ROUNDS)
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    measure(harness.parse(__doc__, harness.place("server", help="llama-server")).server, ROUNDS)

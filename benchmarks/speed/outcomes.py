@@ -1,6 +1,6 @@
 """Speed of learning from many A/B tests: taking their outcomes in, and the step of evolution that follows.
 
-    python -m benchmarks.speed.outcomes [--quick] [--outcomes 100000]
+    python -m benchmarks.speed.outcomes [--quick]
 
 The outcomes are of 40 teams, three strategies and 500 problems, told at once to a new workspace of the shipped
 knowledge. `add_cpu_s`, `evolve_cpu_s`: user and system time of this process; `help_cpu_s`: of `tunegraph --help`,
@@ -66,12 +66,8 @@ def conclusion(number: int) -> Conclusion:
 
 def main() -> None:
     """Run and print."""
-    options = harness.read(
-        __doc__,
-        harness.option("--outcomes", type=int, default=100_000, help="how many"),
-        quick="3,000 outcomes",
-    )
-    number = min(options.outcomes, 3000) if options.quick else options.outcomes
+    options = harness.read(__doc__, quick="3,000 outcomes")
+    number = 3000 if options.quick else 100_000
     told = [conclusion(n) for n in range(number)]
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="tunegraph-outcomes-") as place:
@@ -86,8 +82,6 @@ def main() -> None:
         found["evolve_cpu_s"] = time.process_time() - started
         found["help_cpu_s"] = min(run(["--help"], cache)["cpu_s"] for _ in range(3))
     found["rss_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    for name, value in found.items():
-        print(f"{name:14} {value:,.2f}")
     options.last_line(found, n=number)
 
 

@@ -9,7 +9,7 @@ system of the process; on a shared machine compare that, not wall time.
 
 ``--generated N`` adds problems to the workspace by shifting the sizes of known ones, up to N in all: every
 size of a known problem grows by a part of itself that is the same for a round of problems, and its rows come
-along. ``--workspace DIR`` asks a workspace that an earlier run kept (``--keep``) and ingests nothing.
+along.
 The last line is JSON.
 """
 
@@ -30,7 +30,11 @@ from typing import Any
 
 from benchmarks import harness
 from embeddings.index import INDEX_NAME
+from kg.errors import TuningError
 from kg.nouns.entities import Case, Problem
+from kg.nouns.values import Settings
+from kg.rows.cases import all_cases
+from kg.triples.serialisation import from_graph
 from recommender.workspace.workspace import Workspace
 
 QUESTIONS = 400
@@ -75,10 +79,6 @@ def subset(known: Path, folder: Path, rows: int) -> Path:
 
 def questions(workspace: Workspace, rng: random.Random, number: int) -> list[Problem]:
     """Problems like the known ones that nobody asked: one size of each is another."""
-    from kg.nouns.entities import Problem
-    from kg.nouns.values import Settings
-    from kg.triples.serialisation import from_graph
-
     rows = workspace.trials.summary(rng.sample(workspace.trials.keys().tolist(), 2 * number))
     asked: list[Problem] = []
     for row in rows:
@@ -96,8 +96,6 @@ def questions(workspace: Workspace, rng: random.Random, number: int) -> list[Pro
 
 def question_files(workspace: Workspace, asked: list[Problem], folder: Path) -> list[Path]:
     """Problem files of the first questions that have an answer."""
-    from kg.errors import TuningError
-
     files: list[Path] = []
     for problem in asked:
         if problem.workload.model:  # a plan for a model is another figure
@@ -131,8 +129,6 @@ def question_files(workspace: Workspace, asked: list[Problem], folder: Path) -> 
 
 def warm(workspace: Workspace, asked: list[Problem]) -> dict[str, float]:
     """Milliseconds an answer takes in a process that has answered before."""
-    from kg.errors import TuningError
-
     walls, cpus, abstained = [], [], 0
     for problem in asked:
         wall, cpu = time.perf_counter(), time.process_time()
@@ -154,8 +150,6 @@ def warm(workspace: Workspace, asked: list[Problem]) -> dict[str, float]:
 
 def rebuilding(workspace: Path, cache: Path) -> float:
     """CPU seconds of finding that the index is gone and building it anew from the vectors."""
-    from recommender.workspace.workspace import Workspace
-
     with Workspace.editor(workspace, cache=cache) as editor:
         shutil.rmtree(workspace / INDEX_NAME)
         started = time.process_time()
@@ -165,9 +159,6 @@ def rebuilding(workspace: Path, cache: Path) -> float:
 
 def generate(workspace: Path, cache: Path, wanted: int, rng: random.Random) -> int:
     """Fill a workspace with shifted copies of its problems; returns how many it has then."""
-    from kg.rows.cases import all_cases
-    from recommender.workspace.workspace import Workspace
-
     with Workspace.open(workspace, cache=cache) as opened:
         base: list[Case] = []
         for case in all_cases(opened.graph, opened.trials):
@@ -189,8 +180,6 @@ def generate(workspace: Path, cache: Path, wanted: int, rng: random.Random) -> i
 
 def shifted(case: Any, shift: int) -> Any:
     """The same case with every size larger by a part that depends on ``shift``."""
-    from kg.nouns.values import Settings
-
     work = case.problem.workload
     shape = {
         name: value + shift % (value + 7) + 1
@@ -204,39 +193,26 @@ def shifted(case: Any, shift: int) -> Any:
 def main() -> None:
     options = harness.read(
         __doc__,
-        harness.place("--known", help="folder of case JSONL files", required=False),
-        harness.place("--workspace", help="ask this workspace; nothing is ingested", required=False),
+        harness.place("--known", help="folder of case JSONL files"),
         harness.option("--generated", type=int, default=0, help="problems in all after generation"),
-        harness.option("--keep", type=Path, help="leave the workspace here"),
         published=5,
         quick="the first 1,000 rows of each corpus",
     )
-    if (options.known is None) is (options.workspace is None):
-        harness.refuse("--known or --workspace: one of them")
     rng = options.random()
     with tempfile.TemporaryDirectory(prefix="tunegraph-scale-") as place:
         folder = Path(place)
-        workspace = options.workspace or options.keep or folder / "workspace"
         cache = Path(os.environ.get("TUNEGRAPH_CACHE") or folder / "cache")
-        known = options.known
-        if known and options.quick:
-            known = subset(known, folder / "cases", 1000)
-        options.last_line(measure(workspace, cache, known, options.generated, rng))
+        known = subset(options.known, folder / "cases", 1000) if options.quick else options.known
+        options.last_line(measure(folder / "workspace", cache, known, options.generated, rng))
 
 
-def measure(
-    workspace: Path, cache: Path, known: Path | None, generated: int, rng: random.Random
-) -> dict[str, Any]:
+def measure(workspace: Path, cache: Path, known: Path, generated: int, rng: random.Random) -> dict[str, Any]:
     """All figures."""
-    from recommender.workspace.workspace import Workspace
-
     at = ["--workspace", str(workspace)]
     figures: dict[str, Any] = {}
-    if known:
-        made = run([*at, "kb", "stats", "--json"], cache)
-        figures["create_cpu_s"] = made["cpu_s"]
-        taken = run([*at, "ingest", str(known), "--keep-going", "--json"], cache)
-        figures.update({f"ingest_{name}": value for name, value in taken.items()})
+    figures["create_cpu_s"] = run([*at, "kb", "stats", "--json"], cache)["cpu_s"]
+    taken = run([*at, "ingest", str(known), "--keep-going", "--json"], cache)
+    figures.update({f"ingest_{name}": value for name, value in taken.items()})
     if generated:
         started = time.monotonic()
         figures["generated_problems"] = generate(workspace, cache, generated, rng)
@@ -267,8 +243,6 @@ def measure(
         ]
         figures["warm_refused"] = warm(opened, unheard)
     figures["benchmark_rss_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    for name, value in figures.items():
-        print(f"{name:28} {value}", flush=True)
     return figures
 
 

@@ -5,32 +5,23 @@ well the outlook does on each device, and on each collection, when it is learned
 ships it.
 """
 
-import dataclasses
 import json
-import random
+import os
 import sys
 import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.answers import unseen
 from benchmarks.answers.outlook_figures import figures, left_out
 from benchmarks.harness import last_line, option, parse
-from benchmarks.protocols.folds import Fold, folds
-from benchmarks.protocols.processes import ROOT
+from benchmarks.protocols.folds import sampled_folds
+from benchmarks.protocols.processes import ROOT, in_processes
 from benchmarks.worlds.world import load
 from recommender.calibration.outlook import Checked, Outlook
 from recommender.ranking.cases.circumstances import CIRCUMSTANCES
 from tools.fitting.fit_ranking import SHARE
 
 PATH = ROOT / "data" / "retrieval" / "outlook.json"
-
-
-def checked(fold: Fold) -> list[tuple[str, tuple[str, ...], Checked]]:
-    """Collection, classes and outcome of each question of a fold."""
-    return unseen.run(fold)[1]
 
 
 def main() -> None:
@@ -45,16 +36,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         world = load(arguments.cases, Path(place) / "known", SHARE)
         unseen.use(world, world)
-        rng = random.Random(0)
-        made: Sequence[Fold] = [
-            dataclasses.replace(
-                fold, asked=tuple(rng.sample(fold.asked, min(arguments.asked, len(fold.asked))))
-            )
-            for fold in folds(world, world, quick=False)
-        ]
-        with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-            for part in pool.map(checked, made):
-                rows += part
+        made = sampled_folds(world, arguments.asked)
+        for _, part in in_processes(unseen.run, made, len(os.sched_getaffinity(0))):
+            rows += part
     told = {}
     for what, block in (("device", lambda r: r[2].device), ("collection", lambda r: r[0])):
         told[f"left_out_{what}"] = figures(rows, left_out(rows, block))

@@ -10,23 +10,19 @@ it was learned from. ``--write`` ships the weights, with those learned without e
 
 import json
 import math
-import random
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.answers import unseen
 from benchmarks.harness import last_line, option, parse
-from benchmarks.protocols.folds import Fold, folds, standard_error
+from benchmarks.protocols.folds import Fold, sampled_folds, standard_error
 from benchmarks.protocols.mixture_fit import MOST_REGRET, WITHIN, MixtureFit, OpenQuestion
-from benchmarks.protocols.processes import ROOT, one_thread
+from benchmarks.protocols.processes import ROOT, in_processes, one_thread
 from benchmarks.worlds.world import load
 from kg.nouns.knowledge import Level
 from recommender.calibration.mixture import (
@@ -39,7 +35,6 @@ from recommender.calibration.mixture import (
     Weights,
     listed,
 )
-from recommender.ranking.cases.evidence import ConfigurationReader
 from recommender.ranking.cases.experts import program
 
 SHARE = {
@@ -57,36 +52,26 @@ KS = (1, 3, 5)
 def open_questions(fold: Fold) -> list[OpenQuestion]:
     """The opinions of the experts about the questions of a fold, beside the truth."""
     known, asked = unseen.worlds()
-    read = ConfigurationReader(asked.trials)
     made: list[OpenQuestion] = []
     everyone = dict.fromkeys(SITUATIONS, ((1.0, 1.0, 1.0),) * PLACES)
     with fold.ranker(
         known, asked, ExpertMixture(weights=everyone, opinions=program(), origin="all experts")
     ) as ranker:
-        for key in fold.asked:
-            problem = asked.problems[key]
-            hard = [
-                item
-                for item in unseen.questions(asked, read, key, fold.name)
-                if unseen.counts(fold.name, item[1])
-            ]
-            near = ranker.neighbours(problem) if hard else []
-            for question, truth in hard:
-                ranking = ranker.rank(problem, 1, question, neighbours=near)
-                if ranking.situation is None or not ranking.runnable:
-                    continue
-                kept = list(ranking.runnable)
-                made.append(
-                    OpenQuestion(
-                        corpus=fold.name,
-                        operator=problem.workload.operator,
-                        device=problem.hardware.name,
-                        vendor=str(asked.hardware.above(problem.hardware.name, Level.VENDOR)),
-                        situation=ranking.situation,
-                        opinions=ranking.scores.opinions[:, kept].astype(np.float32),
-                        truth=np.array([truth.get(ranking.configuration(place), math.inf) for place in kept]),
-                    )
+        for problem, _, truth, ranking in unseen.ranked(fold, asked, ranker, 1):
+            if ranking.situation is None or not ranking.runnable:
+                continue
+            kept = list(ranking.runnable)
+            made.append(
+                OpenQuestion(
+                    corpus=fold.name,
+                    operator=problem.workload.operator,
+                    device=problem.hardware.name,
+                    vendor=str(asked.hardware.above(problem.hardware.name, Level.VENDOR)),
+                    situation=ranking.situation,
+                    opinions=ranking.scores.opinions[:, kept].astype(np.float32),
+                    truth=np.array([truth.get(ranking.configuration(place), math.inf) for place in kept]),
                 )
+            )
     return made
 
 
@@ -151,16 +136,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         world = load(arguments.cases, Path(place) / "known", unseen.QUICK if arguments.quick else SHARE)
         unseen.use(world, world)
-        rng = random.Random(0)
-        made = [
-            replace(fold, asked=tuple(rng.sample(fold.asked, min(arguments.asked, len(fold.asked)))))
-            for fold in folds(world, world, quick=False)
-        ]
-        with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("fork")) as pool:
-            for number, part in enumerate(pool.map(open_questions, made), 1):
-                questions += part
-                if number % 20 == 0 or number == len(made):
-                    print(f"{time.monotonic() - started:6.0f} s  {number}/{len(made)} folds", file=sys.stderr)
+        for part in in_processes(open_questions, sampled_folds(world, arguments.asked), arguments.jobs):
+            questions += part
     fitted = time.monotonic()
     fit = MixtureFit(questions)
     weights = fit.weights()
