@@ -9,11 +9,10 @@ models; their tables alone are asked, and the scales are fitted without all of t
 layouts that the table lacks are passed over. The last line is JSON.
 """
 
-import math
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import ne
 from pathlib import Path
@@ -25,6 +24,7 @@ from benchmarks.answers.served_work import Work
 from benchmarks.answers.serving import (
     FOLDERS,
     WITHIN,
+    Scores,
     Table,
     asked_tables,
     drawn_tables,
@@ -33,8 +33,6 @@ from benchmarks.answers.serving import (
     nearest_runs,
     runs_by_model,
 )
-from benchmarks.harness import mean, share
-from benchmarks.protocols.baselines import UNTRIED
 from benchmarks.protocols.processes import one_thread
 from kg.errors import UnknownEntityError
 from kg.nouns.layout import ParallelLayout
@@ -70,40 +68,6 @@ class StartTable:
     values: Mapping[Split, float]
 
 
-@dataclass(slots=True)
-class Hits:
-    """Judged starts."""
-
-    first: list[bool] = field(default_factory=list)
-    third: list[bool] = field(default_factory=list)
-    regrets: list[float] = field(default_factory=list)
-    refused: int = 0
-
-    def take(self, values: Mapping[Split, float], layouts: Sequence[ParallelLayout]) -> None:
-        """Judge layouts in order."""
-        reached = [values[split] for layout in layouts if (split := split_of(layout)) in values]
-        best = max(values.values())
-        if reached:
-            self.first.append(reached[0] >= WITHIN * best)
-            self.third.append(max(reached[:3]) >= WITHIN * best)
-            self.regrets.append(min(math.log(best / reached[0]), UNTRIED) if reached[0] else UNTRIED)
-        else:
-            self.refused += 1
-
-    def to_json(self) -> dict[str, Any]:
-        """Means; null where nothing was judged."""
-        return {
-            "n": len(self.first) + self.refused,
-            "hit10_k1": mean(self.first),
-            "hit10_k3": mean(self.third),
-            "log_regret_k1": mean(self.regrets),
-            "whole": {
-                "hit10_k1": share(self.first, self.refused),
-                "hit10_k3": share(self.third, self.refused),
-            },
-        }
-
-
 def main() -> None:
     """Print the figures; the last line is JSON."""
     one_thread()
@@ -125,7 +89,7 @@ def judged(
     drawn: frozenset[str],
 ) -> dict[str, Any]:
     """Ask all tables with each kind of knowledge; scales are fitted without the drawn models and the asked one."""
-    hits: dict[str, Hits] = defaultdict(Hits)
+    hits: dict[str, Scores] = defaultdict(Scores)
     scales: dict[str, ErrorScales] = {}
     for table in tables:
         network = [
@@ -150,7 +114,9 @@ def judged(
             question = replace(table.asked.question, measured=measured)
             options = layout_options(replace(table.asked, question=question))
             chosen = choose_layouts(options, table.recipes, training=False, model=table.model)
-            hits[kind].take(table.values, [one.option.layout for one in chosen])
+            splits = (split_of(one.option.layout) for one in chosen)
+            reached = [table.values[split] for split in splits if split in table.values]
+            hits[kind].judge(reached, max(table.values.values()))
     return {kind: hits[kind].to_json() for kind in ("none", "elsewhere", "nested", "all")}
 
 

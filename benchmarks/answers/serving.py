@@ -102,15 +102,18 @@ class Scores:
 
     def take(self, table: Table, proposed: Sequence[Layout], cpu_s: float) -> None:
         """Judge the proposals for a table."""
-        values = [table.values.get(item) for item in proposed[:3]]
-        self.held.append(bool(values) and values[0] is not None)
+        self.judge([table.values.get(item) for item in proposed], table.best)
         self.cpu_s.append(cpu_s)
-        hits = [value is not None and value >= WITHIN * table.best for value in values]
-        self.first.append(float(bool(hits) and hits[0]))
+
+    def judge(self, values: Sequence[float | None], best: float) -> None:
+        """Judge proposals by what each reaches, None where nobody knows, beside the best."""
+        self.held.append(bool(values) and values[0] is not None)
+        hits = [value is not None and value >= WITHIN * best for value in values[:3]]
+        self.first.append(float(hits[:1] == [True]))
         self.third.append(float(any(hits)))
         if self.held[-1]:
             value = values[0] or 0.0
-            self.regrets.append(min(math.log(table.best / value), UNTRIED) if value else UNTRIED)
+            self.regrets.append(min(math.log(best / value), UNTRIED) if value else UNTRIED)
 
     def to_json(self) -> dict[str, Any]:
         """Means; null where nothing was judged."""

@@ -96,7 +96,6 @@ class ParsedSetting:
         place: ``flag``, ``env``, ``json`` or ``yaml``.
         kind: Type of its value; empty where the parser does not say.
         choices: Its only values, where it has such.
-        low: Least value, where the parser says.
         high: Largest value, where the parser says.
         default: What holds where it is not set.
     """
@@ -105,7 +104,6 @@ class ParsedSetting:
     place: str
     kind: str
     choices: tuple[object, ...]
-    low: float | None
     high: float | None
     default: object
 
@@ -135,7 +133,6 @@ class EngineParsers:
                 place=place,
                 kind=entry.get("type", ""),
                 choices=tuple(entry.get("choices", ())),
-                low=entry.get("low"),
                 high=entry.get("high"),
                 default=next(iter(entry.get("default") or ()), None),
             )

@@ -161,5 +161,10 @@ def _terms(cell: Cell) -> list[float]:
     return [1.0, *itertools.chain.from_iterable(own), *pairs]
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Measure the table with the server of the first argument."""
     measure(harness.parse(__doc__, harness.place("server", help="llama-server")).server, ROUNDS)
+
+
+if __name__ == "__main__":
+    main()
