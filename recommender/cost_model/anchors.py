@@ -25,7 +25,7 @@ import data
 from kg.atomic_files import write_text
 from kg.errors import InputError
 from kg.nouns.gain import NORMAL_90
-from recommender.cost_model.facts.physics import Floats, physics_of
+from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_of
 
 EFFECTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -41,14 +41,9 @@ OF_SITES: Mapping[str, float] = MappingProxyType({"site": 0.2, "system": 0.3})
 """Standard deviations of what one site's steps share. Published tables of one setting disagree by a factor of
 1.33 in the median, which is 0.2 each from their middle; physics is off by some 0.35 on systems nobody
 measured, so the rest is the system's (``benchmarks/cost_models/end_to_end.py``)."""
-OWN_NOISE = 0.18
-"""Standard deviation of physics over the settings of one system: with it, intervals from three rows hold nine
-tenths of the others of CloudMatrix-Infer and of Kimi-K2-Thinking, the systems with most published rows."""
-TAIL = 4.0
-"""Degrees of freedom of the noise (Student's t): a row that is far off counts less."""
 
 TAILED = 2.132 / NORMAL_90
-"""The 90 % interval of Student's t with ``TAIL`` degrees over that of a normal distribution."""
+"""The 90 % interval of Student's t with ``anchor_tail`` degrees over that of a normal distribution."""
 
 STEPS_FILE = "steps.json"
 OWN_SITE = "own"
@@ -199,7 +194,7 @@ class Anchors:
         return out
 
     def _noise(self, key: StepKey) -> float:
-        return OWN_NOISE if key.site else self.deviations["noise"]
+        return PHYSICS["own_noise"] if key.site else self.deviations["noise"]
 
     def correction(self, key: StepKey, usual: float = 0.0) -> Correction | None:
         """The correction of a step; None where no step of its phase was measured.
@@ -386,7 +381,9 @@ def solved(
         noisy = covariance + np.diag(np.square(noise) / weights)
         inverse = np.asarray(np.linalg.inv(noisy), dtype=np.float64)
         off = ratios - covariance @ (inverse @ ratios)
-        weights = np.where(own, 1.0, (TAIL + 1) / (TAIL + (off / noise) ** 2))
+        weights = np.where(
+            own, 1.0, (PHYSICS["anchor_tail"] + 1) / (PHYSICS["anchor_tail"] + (off / noise) ** 2)
+        )
     return inverse, np.asarray(weights, dtype=np.float64)
 
 

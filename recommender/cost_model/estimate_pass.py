@@ -10,6 +10,7 @@ import numpy as np
 
 from kg.errors import InputError
 from kg.nouns.codec import JsonNoun
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.machine import Machine
 from recommender.cost_model.operators.kinds import Operators, shipped
 from recommender.cost_model.operators.network import Target
@@ -24,9 +25,6 @@ from recommender.cost_model.workloads.products import OperatorCalls
 from recommender.cost_model.workloads.serving import complete_columns
 from recommender.cost_model.workloads.serving_flow import step_plan
 from recommender.cost_model.workloads.vision_tower import Pictures, tower_of, tower_us
-
-MOSTLY = 0.5
-"""Share of its time from which work or traffic at the peak bounds an operator; else its start does."""
 
 BOUNDS = {
     "waiting for the host": "launch", "attention to earlier chunks": "compute", "drafting": "memory",
@@ -250,7 +248,7 @@ def _operator(calls: OperatorCalls, machine: Machine, s: Columns, pass_s: float)
     bound = max(floors, key=lambda name: floors[name])
     if not _one(calls.traffic):
         bound = BOUNDS.get(calls.name, "link")
-    elif floors[bound] < MOSTLY * took:
+    elif floors[bound] < PHYSICS["bound_share"] * took:
         bound = "launch"
     return PassOperator(
         name=calls.name, count=_one(calls.count), time_s=took, share=took / pass_s, bound=bound

@@ -16,13 +16,10 @@ import data
 from kg.nouns.layout import DEGREES, ParallelLayout
 from kg.terms.meanings import OF_VLLM
 from recommender.cost_model.facts.model import ModelSizes
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.inference import feeds_forward
 
-LEAST_TOKENS_OF_A_RANK = 4096
-"""A sequence is split over devices only as far as this many tokens stay on each; a choice."""
-DEEPEST = 64
-"""Most stages of a pipeline; a choice."""
 LARGEST = 1024
 """Devices up to which the fewest that hold a model are looked for; a choice."""
 SHARING = OF_VLLM
@@ -132,7 +129,7 @@ class LayoutDomain:
         """Stages of the pipeline."""
         if self.splits and (held := self._held("pipeline_parallel")) is not None:
             return [held] if held <= max(self.question.model.layers, 1) else []
-        most = min(DEEPEST, max(self.question.model.layers, 1)) if self.splits else 1
+        most = min(PHYSICS["most_stages"], max(self.question.model.layers, 1)) if self.splits else 1
         tried = divisors if self.question.engine in BY_LAYERS else powers
         return [p for p in tried(self.question.machine.count) if p <= most]
 
@@ -143,7 +140,7 @@ class LayoutDomain:
             return [held]
         length = self.question.settings.get("seq_len")
         tokens = float(length) if isinstance(length, int | float) else 0.0
-        most = tokens / LEAST_TOKENS_OF_A_RANK
+        most = tokens / PHYSICS["least_tokens_of_a_rank"]
         return [c for c in powers(self.question.machine.count) if c == 1 or c <= most]
 
     def _experts(self, model: ModelSizes, span: int, replicas: int) -> list[int]:

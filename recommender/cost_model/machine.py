@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kg.errors import InputError
 from recommender.cost_model.facts.device import Device
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.operators.network import Network, joined_by_pcie
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def machine(
     nodes = held.get("device_count", held.get("devices_per_node", facts.get("devices_per_node")))
     merged: dict[str, float | str] = {**facts, **held}
     if nodes is None and str(merged.get("link_type", "")).startswith(GPU_LINKS):
-        nodes = facts.get("devices_per_server", GPUS_OF_A_SERVER)
+        nodes = facts.get("devices_per_server", PHYSICS["gpus_of_a_server"])
     per_node = float(nodes) if isinstance(nodes, int | float) else float(count)
     return Machine(
         device=Device(device, dict(facts)), network=Network(server or device, merged, per_node), count=count
@@ -65,8 +66,6 @@ def machine(
 
 
 GPU_LINKS = ("NVLink", "Infinity Fabric", "PCIe")
-GPUS_OF_A_SERVER = 8
-"""Where nothing says: an assumption, as on HGX boards and in hosts of PCIe cards."""
 LINK_FACTS = frozenset({"link_bandwidth_bytes_per_s", "link_bandwidth_total_bytes_per_s"})
 """Facts of which one is enough to price an exchange between devices of a server."""
 NETWORK_FACTS = frozenset({"network_bandwidth_bytes_per_s", "measured_network_bandwidth_bytes_per_s"})
@@ -117,9 +116,5 @@ def usual_server(tree: HardwareTree, device: str) -> str:
         count = facts.get("device_count", 0)
         told = (LINK_FACTS & set(facts)) and (not linked or NETWORK_FACTS & set(facts))
         if isinstance(count, int | float) and told:
-            around.append((float(count) if count >= SMALLEST_SERVER else 1e9 - count, identifier))
+            around.append((float(count) if count >= PHYSICS["smallest_server"] else 1e9 - count, identifier))
     return min(around, default=(0.0, ""))[1]
-
-
-SMALLEST_SERVER = 8
-"""Devices from which a server counts as the usual home of a device; smaller ones are cards and boxes."""

@@ -16,6 +16,7 @@ from kg.triples.model_facts import plain_facts
 from recommender.cost_model.anchors import shipped_anchors
 from recommender.cost_model.facts.device import UNPACKED, Device
 from recommender.cost_model.facts.model import ModelSizes, model_of
+from recommender.cost_model.facts.physics import PHYSICS
 from recommender.cost_model.machine import NETWORK_FACTS, Machine, device_and_server, machine, told_facts
 from recommender.cost_model.measured.correction import RunCorrection
 from recommender.cost_model.measured.step_place import place_of
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
     from kg.nouns.values import Value
     from kg.triples.hardware_tree import HardwareTree
     from recommender.cost_model.measured.step_place import StepPlace
-
-
-MOST_SHARED = 0.999
-"""Share of a prompt that a cache holds at most: the end of each is computed; a choice."""
 
 
 def _told(facts: Mapping[str, float | str], told: Mapping[str, float | str]) -> dict[str, float | str]:
@@ -218,7 +215,7 @@ class Question:
         facts = QuestionFacts.look_up(work.model or "", stated, tree, problem.hardware.name, server)
         engine, version = engine_of(problem.software)
         shared, adapted = work.traits.get("shared_prefix_share"), work.traits.get("lora")
-        told = {"prefix_hit": min(shared, MOST_SHARED)} if isinstance(shared, int | float) else {}
+        told = {"prefix_hit": min(shared, PHYSICS["most_shared"])} if isinstance(shared, int | float) else {}
         if isinstance(adapted, bool) and (phase or work.kind.value) == "training":
             told["lora_rank"] = LORA_RANK * adapted
         found = cls.of_facts(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from kg.errors import MissingFactError
+from recommender.cost_model.facts.physics import PHYSICS
 
 ROTARY_SIZE = 64.0
 """Elements of a compressed row that hold its position (DeepSeek-V2 and all that took its attention over)."""
@@ -109,6 +110,11 @@ class ModelSizes:
         return ("experts" if self.experts else "dense") + attention
 
     @property
+    def is_gated(self) -> bool:
+        """True if a gate is among the feed-forward matrices; norms of blocks without one are one kernel."""
+        return self.matrices > 2
+
+    @property
     def is_linear(self) -> bool:
         """True if a block has linear attention of known sizes."""
         return bool(self.linear_layers and self.linear_heads)
@@ -190,10 +196,6 @@ class ModelSizes:
             return self.known_parameters
         inner = 3 * self.hidden * (self.inner - self.expert_inner * (self.experts + self.shared))
         return self.layers * self.layer_parameters + self.dense_layers * inner + self.vocabulary * self.hidden
-
-
-_NOMINAL = 1.2
-"""Implied over documented parameters beyond any rounding of a name: .87 to 1.15 in all shipped mixtures."""
 
 
 @cache
@@ -311,7 +313,7 @@ def model_of(name: str, architecture: str, facts: Mapping[str, float | str]) -> 
         # Gated or not is seldom stated; the parameter count tells.
         forms = (replace(model, matrices=2.0), replace(model, matrices=3.0))
         return min(forms, key=lambda form: abs(form.parameters / total - 1))
-    if not experts or not total or model.parameters <= _NOMINAL * total:
+    if not experts or not total or model.parameters <= PHYSICS["nominal_parameters"] * total:
         return model
     # Experts may be narrower than the block (a latent width), or fewer matrices: the parameter count tells.
     share = 1 - (model.parameters - total) / model.routed_parameters

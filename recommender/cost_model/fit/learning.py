@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.errors import MissingDependencyError
-from recommender.cost_model.facts.physics import Floats
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 from recommender.cost_model.operators.residual import Forest, Process, Residual, forest_of
 
 Groups = Sequence[NDArray[np.intp]]
@@ -20,10 +20,6 @@ Groups = Sequence[NDArray[np.intp]]
 TREES = 64
 JITTER = 1e-8
 REWEIGHTINGS = 6
-LEAST_WEIGHT = 0.1
-"""Least share of its noise that a point keeps, so that no point is taken as exact."""
-SMOOTH = 0.02
-"""Below this log error the loss is quadratic: repeats of one shape differ by about as much."""
 
 
 def _need(name: str) -> None:
@@ -56,7 +52,9 @@ def fit_constants(
 
     def errors(constants: Floats) -> Floats:
         miss = np.log(analytic(constants)) - target
-        soft = np.sign(miss) * np.sqrt(2 * (np.sqrt(1 + (miss / SMOOTH) ** 2) - 1) * SMOOTH)
+        soft = np.sign(miss) * np.sqrt(
+            2 * (np.sqrt(1 + (miss / PHYSICS["smooth_error"]) ** 2) - 1) * PHYSICS["smooth_error"]
+        )
         return np.concatenate([soft, pull * root * (constants - prior)])
 
     best = prior
@@ -171,7 +169,7 @@ def _reweighted(covariance: Floats, y: Floats, noise: Floats) -> Floats:
     for _ in range(REWEIGHTINGS):
         miss = covariance @ np.linalg.solve(covariance + np.diag(variance), y) - y
         pull = np.maximum(np.abs(np.expm1(miss)), 1e-9)
-        variance = noise * np.maximum(miss**2 / pull / scale, LEAST_WEIGHT)
+        variance = noise * np.maximum(miss**2 / pull / scale, PHYSICS["least_noise"])
     return np.asarray(variance, dtype=np.float64)
 
 

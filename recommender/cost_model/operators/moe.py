@@ -121,8 +121,4 @@ def busiest(rows: Floats, devices: Floats) -> Floats:
     standard deviations.
     """
     beyond = np.sqrt(2 * np.log(np.maximum(devices, 1.0))) / np.sqrt(np.maximum(rows, 1e-9))
-    return np.asarray(1.0 + np.where((devices >= MANY_DEVICES) & (rows > 0), beyond, 0.0))
-
-
-MANY_DEVICES = 2
-"""Devices from which one can be busier than another."""
+    return np.asarray(1.0 + np.where((devices > 1) & (rows > 0), beyond, 0.0))

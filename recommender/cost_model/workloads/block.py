@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from recommender.cost_model.facts.model import ModelSizes
     from recommender.cost_model.operators.kinds import Operators
     from recommender.cost_model.operators.network import Target
-PLAIN_MATRICES = 2
-"""Matrices of a feed-forward part without a gate."""
 POISSON = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
 """Standard deviations and weights of a three-point mean over the rows of an expert (Gauss-Hermite)."""
 
@@ -134,7 +132,7 @@ def forward(on: Target, model: ModelSizes, settings: Mapping[str, Floats], sizes
     split = settings["tensor_parallel"]
     eager, is_cast = _eager(settings, tokens)
     # LayerNorm and GELU are kernels of PyTorch
-    fused = np.maximum(settings["fused_ops"], eager & (model.matrices <= PLAIN_MATRICES))
+    fused = np.maximum(settings["fused_ops"], eager & (not model.is_gated))
     query = model.heads * model.head_size / split
     keys = np.maximum(2 * model.kv_heads * model.head_size / split, 2 * model.head_size)
     is_one = has_prolog(device, model, tokens, settings, phase)
@@ -268,8 +266,7 @@ def _eager_kernels(
     model: ModelSizes, kernels: Floats, eager: NDArray[np.bool_], is_cast: NDArray[np.bool_]
 ) -> Floats:
     """Kernels of a block where PyTorch runs it op by op, under autocast or not; else those that are given."""
-    gated = model.matrices > PLAIN_MATRICES
-    least = PHYSICS["eager_kernels" if gated else "eager_plain_kernels"]
+    least = PHYSICS["eager_kernels" if model.is_gated else "eager_plain_kernels"]
     return np.where(eager, np.maximum(kernels, least) + PHYSICS["autocast_kernels"] * is_cast, kernels)
 
 

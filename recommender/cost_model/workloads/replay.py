@@ -15,25 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kg.terms.metrics import PERCENTILES
-from recommender.cost_model.facts.physics import Floats
+from recommender.cost_model.facts.physics import PHYSICS, Floats
 
 Number = TypeVar("Number", np.bool_, np.float64)
 Ints = NDArray[np.int64]
 
 LEAST_MEASURED = 32
 """Requests that are measured at least, after one of each user; of more users, one of each. A choice."""
-MEASURED_AT_A_RATE = 128
-"""The same of all engines where requests come at random. A choice."""
 LEAST_TOKENS = 1e-6
 """Smaller counts are errors of rounding."""
 EVENTS = 8
 """Steps, or rows of alike ones, for each request at most: a guard."""
-SCATTER = 0.5
-"""Standard deviation of the tokens of a step over their mean where 1 to 4 drafts are accepted: .3 to .6."""
 MOST_TURNS = 64
 """Engines that a rate is dealt to at most: the gaps of one are even then."""
-BLOCK = 16
-"""Tokens of a block of the cache (vLLM): of the last one of each request half is empty in the mean."""
 KEPT = 16384
 """Configurations whose replay is remembered, some kilobyte each. A choice."""
 
@@ -133,7 +127,9 @@ class _Replay:
         self.users = np.floor(total / load.in_step) + (member < total % load.in_step)
         self.warm = np.maximum(self.users, np.where(self.open, LEAST_MEASURED / 4, 0)).astype(np.int64)
         turns = self.users * np.ceil(LEAST_MEASURED / np.maximum(self.users, 1))
-        measured = np.where(self.open, np.maximum(MEASURED_AT_A_RATE / load.engines, LEAST_MEASURED), turns)
+        measured = np.where(
+            self.open, np.maximum(PHYSICS["measured_at_a_rate"] / load.engines, LEAST_MEASURED), turns
+        )
         self.wanted = self.warm + np.ceil(measured).astype(np.int64)
         self.sends = self._most(self.wanted + 2 * self.warm) + 1
         self.most = int(self.sends.max())
@@ -159,7 +155,7 @@ class _Replay:
     def run(self) -> None:
         """Serve until the measured requests are answered."""
         asked, rows = self.asked, self.rows
-        longest = (asked.fresh + asked.steps * asked.tokens) * (1 + asked.spread) + BLOCK
+        longest = (asked.fresh + asked.steps * asked.tokens) * (1 + asked.spread) + PHYSICS["cache_block"]
         is_tight = bool(np.any(asked.cache < longest * self.ends.shape[1]))
         self.preempted = none = np.zeros(len(rows), dtype=bool)
         for _ in range(EVENTS * self.most):
@@ -303,7 +299,7 @@ class _Replay:
         start = np.where(mine > 0, self.prompts[at, mine - 1], 0.0)
         self.ends[at, seat], self.whose[at, seat] = self.step[at] + self.left[at, mine], mine
         self.soon[at] = np.minimum(self.soon[at], self.ends[at, seat])
-        held = self.prompts[at, mine] - start + BLOCK / 2 * np.isnan(self.first[at, mine])
+        held = self.prompts[at, mine] - start + PHYSICS["cache_block"] / 2 * np.isnan(self.first[at, mine])
         self.size[at, seat] = held - self.asked.tokens[at] * self.step[at]
         self.first[at, mine] = np.where(np.isnan(self.first[at, mine]), self.now[at], self.first[at, mine])
         self.held[at] += self.size[at, seat]
@@ -381,7 +377,7 @@ def _arrivals(load: Scheduled, member: Ints, sends: Ints) -> Floats:
     at = np.cumsum(gaps)
     places = np.arange(most) * turns[:, None].astype(np.int64) + member[:, None]
     # the mean gap of those that are measured is that of the rate
-    window = (np.minimum(MEASURED_AT_A_RATE, sends) * turns).astype(np.int64)
+    window = (np.minimum(PHYSICS["measured_at_a_rate"], sends) * turns).astype(np.int64)
     each = np.maximum(load.rate, 1e-12) * turns / load.engines * at[window - 1] / window
     return np.where(load.rate[:, None] > 0, at[places] / each[:, None], np.nan)
 
@@ -392,7 +388,11 @@ def _drawn(load: Scheduled, member: Ints, sends: Ints) -> tuple[Floats, Floats]:
     prompts = load.fresh[:, None] * (1 + apart * (2 * _draws("prompt", member, most) - 1))
     answers = load.steps[:, None] * (1 + apart * (2 * _draws("answer", member, most) - 1))
     slower = _draws("drafts", member, most)
-    scatter = np.where(load.verified > 1, SCATTER, 0.0)[:, None] * slower / np.sqrt(np.maximum(answers, 1.0))
+    scatter = (
+        np.where(load.verified > 1, PHYSICS["draft_scatter"], 0.0)[:, None]
+        * slower
+        / np.sqrt(np.maximum(answers, 1.0))
+    )
     ends = np.column_stack([np.cumsum(prompts, axis=1), np.full(len(prompts), np.inf)])
     ends[np.arange(most + 1) >= sends[:, None]] = np.inf  # no request comes after the last
     return ends, np.ceil(answers * np.maximum(1 + scatter, 0.1) - LEAST_TOKENS)

@@ -13,9 +13,6 @@ from recommender.cost_model.facts.physics import PHYSICS, Floats, physics_by_pla
 from recommender.cost_model.settings.plans import CHOICES, Columns
 from recommender.cost_model.workloads.layouts import expert_cut, shares, stage_layers, trained
 
-GATED = 3
-"""Matrices of a gated feed-forward part, whose blocks have norms that PyTorch computes in steps."""
-
 
 def recomputed(model: ModelSizes, s: Columns) -> Floats:
     """Share of the blocks of a stage that are computed again, where their recomputation is told at all."""
@@ -68,7 +65,7 @@ def layer_activation(model: ModelSizes, s: Columns, tokens: Floats, recompute: s
         PHYSICS["unfused_norm_bytes"] * model.hidden / along
         + PHYSICS["unfused_activation_bytes"] * inner / (model.matrices - 1) / tp
     )
-    plain = (s["autocast"] > 0) & (model.matrices < GATED)  # LayerNorm and GELU are kernels of PyTorch
+    plain = (s["autocast"] > 0) & (not model.is_gated)  # LayerNorm and GELU are kernels of PyTorch
     wide = wide + np.where((s["fused_ops"] > 0) | plain, 0.0, kept)
     wide = wide + np.where(is_cast, PHYSICS["autocast_bytes"] * model.hidden / along, 0.0)
     scored = (s["flash_attention"] > 0) | (s["recompute"] > 0)
