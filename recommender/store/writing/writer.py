@@ -125,6 +125,7 @@ class Writer:
         self._clock = clock
         self._command = command
         self._touched: set[str] = set()
+        self._has_new_names = False
 
     def __enter__(self) -> Self:
         self._lock = WriterLock(self.layout.lock, command=self._command or None, now=self._clock())
@@ -137,8 +138,10 @@ class Writer:
                 self.layout, self.graph, self.trials, published=published_batch(self.layout.graph)
             )
             self._is_torn = False
-            if self._lock.was_left:  # what it took in was not looked through for copies
+            if self._lock.was_left:  # what it took in was not looked through for copies or names
                 self._touched.update(self.trials.operators())
+                self._has_new_names = True
+            self._operators = {*self.trials.operators()}
             self._families = families_of_models(self.graph)
             self._vectors = ProblemVectors(self.layout, self.graph, self.trials, self._make_encoder)
             self._open = undo.pop_all()
@@ -151,7 +154,9 @@ class Writer:
             self._chain.publish()
             self._vectors.catch_up()
             if kind is None:
-                keep_completions(self.layout, self.graph, self.trials)
+                is_known = self._touched <= self._operators and self.layout.completions.exists()
+                if self._has_new_names or not is_known:
+                    keep_completions(self.layout, self.graph, self.trials)
                 self._lock.finish()
 
     @property
@@ -181,6 +186,7 @@ class Writer:
 
     def changed(self) -> None:
         """Take note that the knowledge in the graph is another now."""
+        self._has_new_names = True
         self._families = families_of_models(self.graph)
         self._vectors.reopen()
 
@@ -261,6 +267,7 @@ class Writer:
             removed += ledger.settle(added)
             for noun in about:
                 describe(noun, added)
+                self._has_new_names |= not isinstance(noun, Outcome)
             step.batch(activity, added, removed, touched)
         self._touched.update(group[0].problem.workload.operator for group in groups.values())
         logger.info("batch %d acknowledged: %d rows, %d problems", number, rows, len(fresh))

@@ -65,6 +65,25 @@ def test_known_cases_make_no_batch(empty_path: Path, cases: Callable[..., list[C
         assert workspace.snapshot.batch == 1
 
 
+def test_names_to_complete_are_written_where_there_are_new_ones(
+    empty_path: Path, cases: Callable[..., list[Case]]
+) -> None:
+    names = WorkspaceFiles(empty_path).completions
+
+    def write(*, size: int = 0, bottleneck: str = "") -> bool:
+        names.write_text("as they were")
+        with Workspace.editor(empty_path, cache=empty_path) as editor:
+            if size:
+                editor.add_cases(cases(size))
+            if bottleneck:
+                editor.add_knowledge([Bottleneck(id=bottleneck, labels={"en": "own"})])
+        return (bottleneck or "operator") in names.read_text(encoding="utf-8")
+
+    assert write(size=1)
+    assert not write(size=2)
+    assert write(bottleneck="mine")
+
+
 @pytest.mark.parametrize(("cls", "step"), [(VectorTable, "append"), (GraphStore, "replace_plain")])
 @pytest.mark.parametrize("error", [WorkspaceError("the disk is full"), KeyboardInterrupt()])
 def test_a_batch_that_fails_is_there_or_not_and_the_next_is_whole(
