@@ -15,6 +15,7 @@ from kg.terms.facts import FACTS
 from kg.terms.meanings import degree_of, meaning_of, own_names
 from kg.terms.purposes import plain_key
 from kg.terms.setting_registry import ReleaseSettings, softwares
+from kg.triples.model_facts import SIZED
 from recommender.applicability.programs import unmodelled
 from recommender.cost_model.machine import TOLD_FACTS
 from recommender.cost_model.question import BELOW_ENGINES
@@ -62,6 +63,8 @@ def unread_names(
         release: Settings of the release in use; None where none ship.
     """
     work = problem.workload
+    if not ("architecture" in facts or SIZED & {*facts}):  # of a model without sizes nothing is read
+        facts = {}
     notes = [*_unread("size", work.shape, facts), *_unread("trait", work.traits, facts)]
     if facts.get("architecture") == "vision":
         said = "a model of images has no sequences: {} is not read"

@@ -104,3 +104,10 @@ def test_sizes_that_launches_state_are_no_misspelling() -> None:
 def test_what_an_option_tells_is_no_trait() -> None:
     with pytest.raises(InputError, match="framework is told by --software; trait: phase is told by --phase"):
         refuse_misspelt(asked(traits={"phase": "training", "framework": "tei"}))
+
+
+def test_of_a_model_without_sizes_nothing_is_read_but_what_all_questions_state() -> None:
+    problem = asked(shape={"seq_len": 4096}, traits={"colour": 3})
+    stated = {"seq_len": 4096, "colour": 3}
+    assert unread_names(problem, stated, [], None) == ["nothing reads the trait colour"]
+    assert unread_names(problem, {**stated, "hidden_size": 8}, [], None) == []
