@@ -32,6 +32,8 @@ NAMES = {"H100": "h100-sxm"}
 DEGREES = {"tp": "tp", "pp": "pp", "cp": "cp", "ep": "ep", "etp": "etp", "vpp_layers": "vp"}
 KEPT = ("none", "selective", "full")
 TUNED = "pretrain_performance"
+CUT = "cut in layers"
+"""Stands in the note of a row whose model has fewer layers than its name says."""
 USUAL = "0.5.8"
 """Release of SGLang that most pages of one commit state: that of a page that states none."""
 RANK = 8
@@ -127,6 +129,8 @@ def trained(
         raise NotExpressibleError("length or batch not stated")
     if row["framework"].startswith("Megatron-Bridge") and not row["tp"]:
         raise NotExpressibleError("layout not stated")
+    if CUT in row["note"] and not row["layers"]:
+        raise NotExpressibleError("layers of a cut model not stated")
     layers, experts = (
         float(row[name] or size) for name, size in (("layers", model.layers), ("experts", model.experts))
     )
@@ -135,7 +139,7 @@ def trained(
     if not model.experts:
         degrees = {name: value for name, value in degrees.items() if name not in {"ep", DEGREES["etp"]}}
     one: dict[str, object] = {
-        **degrees, "seq_len": int(row["seq_len"]), "zero_stage": int(row["zero"] or 1),
+        **degrees, "seq_len": int(row["seq_len"]), "zero_stage": int(row["zero"] or (3 if row["fsdp"] else 1)),
         "precision": where.device.computed_precision(priced_format(row["precision"]) or "bf16"),
     }  # fmt: skip
     one |= {name: int(row[name]) for name in ("global_batch", "micro_batch") if row[name]}
