@@ -69,7 +69,9 @@ def test_arguments_are_read_from_the_line_that_tells_them_alone() -> None:
         "mem_fraction_static": "0.88",
     }
     assert arguments_in("mem_fraction_static=0.88") == {}
-    told = arguments_in("Initializing a V1 LLM engine (v0.11.0) with config: model='m', tensor_parallel_size=4")
+    told = arguments_in(
+        "Initializing a V1 LLM engine (v0.11.0) with config: model='m', tensor_parallel_size=4"
+    )
     assert told == {RELEASE: "0.11.0", "model": "m", "tensor_parallel_size": "4"}
 
 
