@@ -251,8 +251,10 @@ class SettingRegistry:
 
     @cached_property
     def _flags(self) -> dict[str, list[tuple[int, bool]]]:
-        """Settings by spelling; last those that it switches off, which may be flags of their own."""
-        flags = {_plain(name): [(number, False)] for number, name in self._spellings(SettingPlace.FLAG)}
+        """Settings by spelling, keys before aliases; last those that it switches off."""
+        flags: dict[str, list[tuple[int, bool]]] = {}
+        for number, name in self._spellings(SettingPlace.FLAG):
+            flags.setdefault(_plain(name), []).insert(0, (number, False))
         for number, entry in enumerate(self._entries):
             if "off" in entry:
                 flags.setdefault(_plain(entry["off"]), []).append((number, True))

@@ -42,6 +42,17 @@ def test_a_flag_is_found_by_any_spelling(toy: SettingRegistry, spelling: str) ->
     assert found.setting.key == "--max-model-len"
 
 
+def test_a_spelling_of_two_settings_is_of_the_one_that_the_release_has() -> None:
+    gone = {"key": "--draft_model", "place": "flag", "type": "str", "removed": "2.0", "at": "args.py#L1"}
+    new = {"key": "--spec-model", "place": "flag", "type": "str", "aliases": ["--draft-model"], "since": "2.0", "at": "args.py#L2"}  # fmt: skip
+    for entries in ([gone, new], [new, gone]):
+        toy = SettingRegistry({**CONTENT, "settings": entries})
+        assert toy.at("2.0").look_up("--draft-model").standing is Standing.TAKEN
+        found = toy.at("1.0").look_up("--draft-model")
+        assert found.setting is not None
+        assert (found.standing, found.setting.key) == (Standing.TAKEN, "--draft_model")
+
+
 @pytest.mark.parametrize(
     "spelling", ["graph_config.mode", "graph-config.mode", "--graph-config.mode", "graph_config[0].mode"]
 )
