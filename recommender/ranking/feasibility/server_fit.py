@@ -285,20 +285,34 @@ def _reliefs(
         fits = server.longest(length, room, precision_cache=cached)
         if fits >= max(tokens, PAGE):
             yield {**better, "precision_cache": cached, **({"max_len": fits} if fits < length else {})}
-    for more in (2, 4, 8, 16) if spell("tp", program) else ():
-        wide = server.layout.tp * more
-        if wide > _WIDEST or question.model.heads % wide:
-            break
-        layout = ParallelLayout(
-            tp=wide, pp=server.layout.pp, dp=server.layout.dp, ep=min(server.layout.ep * more, wide)
-            if server.layout.ep > 1 else 1,
-        )  # fmt: skip
-        if replace(server, layout=layout).longest(length, room) == length:
-            yield {**better, "tp": wide}
-            break
+    yield from ({**better, **change} for change in _wider(server, stated, program, length, room))
     wide_weights = question.settings.get("precision", "bf16") in {"bf16", "fp16"}
     if narrow and wide_weights and server.longest(length, room, precision="fp8") == length:
         yield {**better, "precision": "fp8"}
+
+
+def _wider(
+    server: ServerMemory, stated: Mapping[str, Value], program: str, length: int, room: float
+) -> Iterator[Mapping[str, Value]]:
+    """The change to more devices that share each matrix: those of stated copies first, else more devices."""
+    now, heads = server.layout, server.question.model.heads
+    copies = positive(stated.get("dp")) or 1
+    for more in (2, 4, 8, 16) if spell("tp", program) else ():
+        wide = now.tp * more
+        if wide > _WIDEST or heads % wide:
+            return
+        change: dict[str, Value] = {"tp": wide}
+        layout = ParallelLayout(
+            tp=wide, pp=now.pp, dp=now.dp, ep=min(now.ep * more, wide) if now.ep > 1 else 1
+        )
+        if copies % more == 0:
+            layout = replace(now, tp=wide, dp=copies // more)
+            change["dp"] = layout.dp
+            if (local := positive(stated.get("dp_local")) or 0) and local % more == 0:
+                change["dp_local"] = local // more
+        if replace(server, layout=layout).longest(length, room) == length:
+            yield change
+            return
 
 
 def own_share(program: str, release: str, memory: float, tp: int = 1) -> float:

@@ -60,6 +60,20 @@ def test_more_memory_and_shorter_requests_stop_nothing(
         assert fit(program, name, memory_share=share, max_len=length // 2) is None
 
 
+@pytest.mark.parametrize(("copies", "local"), [(4, 0), (8, 4), (3, 0)])
+def test_devices_of_copies_share_the_matrices_before_more_are_asked_for(copies: int, local: int) -> None:
+    told = {"max_len": 8192, "--data-parallel-size": copies}
+    told |= {"--data-parallel-size-local": local} if local else {}
+    found = fit("vllm", "llama-3-1-70b", **told)
+    assert found is not None
+    change = next(one for one in found.reliefs if "tp" in one)
+    if copies % int(str(change["tp"])):
+        assert "dp" not in change
+    else:
+        assert int(str(change["tp"])) * int(str(change["dp"])) == copies
+        assert int(str(change.get("dp_local", 0))) * int(str(change["tp"])) == local
+
+
 def test_it_is_sure_where_weights_and_cache_alone_are_too_large() -> None:
     sizes, held = model("qwen3-32b"), machine_of("h100-sxm", 1).device.memory_bytes
     cache = 2 * 64 * 8 * 128 * 2 * 40960  # keys and values of 64 layers, 8 heads of 128 in two bytes
