@@ -4,11 +4,15 @@ from typing import Any
 
 import pytest
 
+import data
+from ingest.knowledge.files import read_knowledge
 from ingest.questions.launches.launch import read_launch
 from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingKind
+from kg.nouns.knowledge import HardwareProfile
 from recommender.audit.audit import shipped_rules
 from recommender.audit.case import audit_case
+from recommender.audit.finding import SettingFinding
 from recommender.audit.judge import judge_settings
 from tests.unit.recommender.audit.judged import judged
 
@@ -181,3 +185,47 @@ def test_peer_access_is_asked_for_only_where_cards_have_it() -> None:
     script = "export NCCL_P2P_DISABLE=1\nvllm serve a/B -tp 2"
     assert "nccl-p2p-off" in judged(script, topology="full mesh", devices=2)
     assert "nccl-p2p-off" not in judged(script, topology="pcie", devices=2)
+
+
+def test_a_310p_computes_no_bfloat16() -> None:
+    nodes = {item.id: item for item in read_knowledge(data.text("hardware/ascend.yaml"), "ascend.yaml") if isinstance(item, HardwareProfile)}  # fmt: skip
+    path, above = set[str](), "ascend-310p3"
+    while above:
+        path.add(above)
+        above = nodes[above].broader or "" if above in nodes else ""
+    found = judged("vllm serve m --dtype bfloat16", hardware=frozenset(path), has_bf16=False)
+    assert found["bfloat16-not-computed"].remedy == "--dtype float16"
+    assert "eager-mode" not in judged("vllm serve m --enforce-eager", hardware=frozenset(path))
+
+
+@pytest.mark.parametrize(
+    ("role", "mode", "rule", "remedy"),
+    [
+        ("decode", "normal", "sglang-deepep-normal", "--deepep-mode auto"),
+        ("null", "normal", "sglang-deepep-normal", "--deepep-mode auto"),
+        ("prefill", "low_latency", "sglang-deepep-low-latency", "--deepep-mode normal"),
+    ],
+)
+def test_a_way_to_the_experts_is_of_its_phase(role: str, mode: str, rule: str, remedy: str) -> None:
+    script = "python -m sglang.launch_server --model-path m --moe-a2a-backend deepep --disaggregation-mode"
+
+    def of(role: str, mode: str) -> dict[str, SettingFinding]:
+        running = running_settings(f"{script} {role} --deepep-mode {mode}")
+        rules = judge_settings(audit_case(running, {"software": {"sglang": "0.5.5"}}), shipped_rules())
+        return {item.rule: item for item in rules}
+
+    assert of(role, mode)[rule].remedy == remedy
+    assert rule not in of({"prefill": "decode"}.get(role, "prefill"), mode)
+    assert rule not in of(role, "auto")
+
+
+@pytest.mark.parametrize(
+    ("script", "program", "rule"),
+    [
+        ("text-generation-launcher --model-id m --quantize bitsandbytes-nf4", "tgi", "tgi-slow-format"),
+        ("llama-server -m m.gguf -ub 128", "llama.cpp", "llamacpp-small-passes"),
+    ],
+)
+def test_a_server_of_another_program_has_costs_of_its_own(script: str, program: str, rule: str) -> None:
+    assert rule in judged(script, program, "")
+    assert rule not in judged(script.replace("bitsandbytes-nf4", "eetq").replace("128", "512"), program, "")

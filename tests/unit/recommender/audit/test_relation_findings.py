@@ -200,6 +200,13 @@ def test_the_sizes_of_the_file_of_mindie_go_together(changes: dict[str, object],
     assert of_mindie(**changes) == remedies
 
 
+@pytest.mark.parametrize(("tokens", "remedy"), [(4096, "--max-batch-prefill-tokens 8000"), (8000, "")])
+def test_a_prefill_of_tgi_takes_the_longest_prompt(tokens: int, remedy: str) -> None:
+    script = f"text-generation-launcher --max-input-tokens 8000 --max-batch-prefill-tokens {tokens}"
+    rules = judged(script, "tgi", "3.3.6")
+    assert (rules["prefill-below-prompt"].remedy if "prefill-below-prompt" in rules else "") == remedy
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
