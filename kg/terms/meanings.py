@@ -116,8 +116,9 @@ class Meaning:
         return value
 
     def _word(self, value: Value) -> str | None:
-        word = str(value).strip().lower().replace("-", "_") if isinstance(value, str) else str(value)
-        return next((known for known in self.values if known == word or fnmatchcase(word, known)), None)
+        word = str(value).strip().lower() if isinstance(value, str) else str(value)
+        words = {word, word.replace("-", "_")}
+        return next((one for one in self.values if any(fnmatchcase(word, one) for word in words)), None)
 
 
 def meaning_of(setting: str, program: str = "") -> Meaning | None:

@@ -108,7 +108,7 @@ _NO_NAME = re.compile(
     r"[0-9a-f]{32,64}|snapshots?|hf|models?|weights?|checkpoints?|ckpts?|latest|main|output|data"
 )
 """Folders and files that name no model: those above them do."""
-_ENDING = re.compile(r"\.(gguf|safetensors|bin|pt|pth|json|ya?ml|sh)$", re.IGNORECASE)
+_ENDING = re.compile(r"(?:-\d{5}-of-\d{5})?\.(gguf|safetensors|bin|pt|pth|json|ya?ml|sh)$", re.IGNORECASE)
 _POINT = re.compile(r"(?<=\d)(?:point|p)(?=\d)|(?<=\d)_(?=\d[ac-ln-oq-su-z]?(?:[_-]|$))")
 """A point in a name that may hold none: ``1point7b``, ``m2p7``, ``qwen2_5_vl``."""
 _GGUF = re.compile(rf"(?<![a-z0-9]){GGUF_NAME}(?![a-z0-9])")

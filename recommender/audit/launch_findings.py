@@ -6,6 +6,7 @@ from ingest.questions.launches.running import RunningSetting
 from ingest.questions.launches.serving import ADDRESSES
 from ingest.questions.launches.variables import visible_devices
 from kg.nouns.audit import FindingKind, FindingLevel
+from kg.nouns.look_up import Standing
 from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Value
 from kg.terms.dialects import Statement, layout_of, positive, statement
@@ -199,7 +200,8 @@ def _of_the_model(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
 
 
 def _length(case: AuditCase, setting: RunningSetting, tokens: int) -> Iterator[SettingFinding]:
-    names = {plain_key(item.key) for item in case.settings}
+    running = (item for item in case.settings if case.look_up(item).standing is not Standing.REMOVED)
+    names = {plain_key(item.key) for item in running}
     is_stretched = any(part in name for name in names for part in STRETCHES)
     if case.program not in _CHECKED_LENGTHS or not case.positions or tokens <= case.positions or is_stretched:
         return

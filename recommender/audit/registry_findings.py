@@ -40,6 +40,7 @@ def registry_findings(case: AuditCase) -> Iterator[SettingFinding]:
     if case.release is None:
         return
     unknown = 0
+    gone: set[str] = set()
     for setting in case.settings:
         if not setting.is_known:
             continue
@@ -48,7 +49,10 @@ def registry_findings(case: AuditCase) -> Iterator[SettingFinding]:
             unknown += 1
             yield from _unknown(case, setting, suggest=unknown <= MOST_GUESSED)
         elif answer.standing in {Standing.REMOVED, Standing.NOT_YET} and not _is_gap(answer):
-            yield _absent(case, setting, answer)
+            flag = _flag_above(setting, answer)
+            if flag not in gone:
+                yield _absent(case, setting, answer)
+            gone |= {flag} if flag else set()
         elif answer.standing is Standing.TAKEN and answer.setting is not None:
             yield from _value(case, setting, answer)
     yield from _conflicts(case)
@@ -82,7 +86,8 @@ def _unknown(case: AuditCase, setting: RunningSetting, *, suggest: bool) -> Iter
 
 
 def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> SettingFinding:
-    refused = setting.place is SettingPlace.FLAG and case.program in STRICT
+    above = _flag_above(setting, answer)
+    refused = (bool(above) or setting.place is SettingPlace.FLAG) and case.program in STRICT
     item = answer.setting
     gone = answer.standing is Standing.REMOVED
     when = "" if item is None else (item.removed if gone else item.since) or ""
@@ -103,7 +108,8 @@ def _absent(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Setting
         },
         cost=_REFUSED if refused else _IGNORED,
         remedy=remedy,
-        adds=bool(successor) and not remedy,  # which the user has to choose
+        adds=bool(successor) and not remedy and not above,  # which the user has to choose
+        removes=(above,) if above else (),
         source="" if item is None else item.source,
     )
 
@@ -225,6 +231,13 @@ def _is_near(setting: RunningSetting, meant: str) -> bool:
     if ours.partition(".")[0] != other.partition(".")[0] and "." in ours:
         return False
     return setting.place is not SettingPlace.YAML or ours.rpartition(".")[0] == other.rpartition(".")[0]
+
+
+def _flag_above(setting: RunningSetting, answer: LookUp) -> str:
+    """The flag of an open object in which a setting is written as a field; empty for any other setting."""
+    item = answer.setting
+    is_field = setting.place is SettingPlace.JSON and item is not None and item.place is SettingPlace.FLAG
+    return item.key if is_field and item is not None else ""
 
 
 def _wants(setting: RunningSetting, item: Setting | None) -> bool:

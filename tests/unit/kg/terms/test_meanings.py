@@ -80,6 +80,7 @@ def test_values_are_read_and_written() -> None:
         8,
         None,
     )
+    assert meant("--quantize", "tgi").says("bitsandbytes-nf4") == "w4a16"
     drafted = meant("speculative_num_draft_tokens")
     assert (drafted.says(4), drafted.writes(3)) == (3, 4)
     assert [meant("max_model_len").reads(value) for value in (True, "long", "8")] == [False, False, True]

@@ -13,6 +13,7 @@ from kg.terms.model_name import Part, positions_of, quantised_format, read_name
         ("/data/hub/models--acme--Wolf-7B/snapshots/" + "0a" * 20, "acme", "wolf-7b", ""),
         ("/models/Wolf-7B-w8a8-QuaRot/", "", "wolf-7b", "int8"),
         ("Wolf-7B-UD-Q6_K_XL.gguf", "", "wolf-7b", "q6_k"),
+        ("Wolf-7B-Q4_K_M-00001-of-00003.gguf", "", "wolf-7b", "q4_k_m"),
         ("wolf-7b.IQ3_XXS.gguf", "", "wolf-7b", "iq3_xxs"),
         ("Wolf-7B-bnb-4bit", "", "wolf-7b", "w4a16"),
         ("Wolf-7B-FP8-dynamic", "", "wolf-7b", "fp8"),

@@ -2,7 +2,10 @@
 
 import pytest
 
+from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingKind, FindingLevel
+from recommender.audit.case import audit_case
+from recommender.audit.judge import judge_settings
 from tests.unit.recommender.audit.judged import judged
 
 
@@ -73,6 +76,16 @@ def test_what_took_the_place_of_a_removed_setting_is_said_and_written() -> None:
     chosen = judged("VLLM_USE_FLASHINFER_MOE_FP8=1 vllm serve m", version="0.33.0")["removed-setting"]
     assert "--moe-backend took its place" in chosen.says["en"]
     assert (chosen.remedy, chosen.successors, chosen.removals) == ("", None, ())
+
+
+def test_a_removed_flag_with_fields_is_one_finding_that_takes_the_flag_away() -> None:
+    script = 'vllm serve m --rope-scaling \'{"rope_type": "yarn", "factor": 4.0}\''
+    case = audit_case(running_settings(script), {"software": {"vllm": "0.33.0"}})
+    [found] = judge_settings(case, ())
+    assert (found.rule, found.kind, found.removals) == (
+        "removed-setting", FindingKind.REFUSED, ("--rope-scaling",),
+    )  # fmt: skip
+    assert "hf_overrides.rope_parameters took its place" in found.says["en"]
 
 
 def test_a_flag_before_its_release_is_refused() -> None:
