@@ -21,6 +21,15 @@ from recommender.ranking.starts.situation import StartSituation
 _TUNED = {"instruct": "Instruct", "chat": "Chat", "it": "it", "thinking": "Thinking"}
 """Ends of the names by which publishers of weights call those tuned for answers, beside the base model."""
 _UNTOLD = "this format"
+PUBLISHERS = frozenset(
+    {
+        "amd", "deepseek-ai", "Eco-Tech", "google", "hugging-quants", "inclusionAI", "internlm", "meta-llama",
+        "MiniMaxAI", "mistralai", "moonshotai", "nvidia", "openai", "Qwen", "RedHatAI", "tencent",
+        "vllm-ascend", "zai-org",
+    }
+)  # fmt: skip
+"""Owners of the repositories that documents of vendors and engines serve: weights are programs, and a recipe
+that somebody took in may name any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ def published_weights(weighed: Sequence[WeighedRecipe], model: str, named: str, 
         name = one.recipe.reported_model
         owner, _, own = name.rpartition("/")
         is_so = one.recipe.model == model and read_name(name).weights == asked
-        if owner and base and is_so and base in own.lower():
+        if owner in PUBLISHERS and base and is_so and base in own.lower():
             return name
     return ""
 

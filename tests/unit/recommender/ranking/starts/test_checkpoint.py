@@ -1,9 +1,13 @@
 """The model in the command of a start: the one that was named, where its files are the ones that are priced."""
 
+from dataclasses import replace
+
 import pytest
 
 from kg.errors import InputError, NoEvidenceError
+from recommender.ranking.starts.weights import published_weights
 from recommender.workspace.workspace import Workspace
+from tests.unit.recommender.ranking.starts.situations import recipe, weighed
 
 
 @pytest.mark.parametrize(
@@ -72,6 +76,15 @@ def test_weights_in_another_format_are_named_and_their_accuracy_is_said(shipped:
     assert answer.plan is not None
     assert answer.plan.start.checkpoint == "vllm-ascend/Qwen3-32B-W8A8"
     assert "weights in int8, whose accuracy is not known here" in answer.plan.start.needs
+
+
+@pytest.mark.parametrize(
+    ("repository", "found"),
+    [("nvidia/Pine-8B-FP8", "nvidia/Pine-8B-FP8"), ("somebody/Pine-8B-FP8", ""), ("nvidia/Pine-8B-INT8", "")],
+)
+def test_only_repositories_of_known_publishers_are_served_unasked(repository: str, found: str) -> None:
+    [behind] = weighed(replace(recipe("r", {}), model="pine-8b", reported_model=repository))
+    assert published_weights([behind], "pine-8b", "pines/Pine-8B", "fp8") == found
 
 
 def test_a_split_of_a_block_of_scales_is_refused_where_the_weights_have_such(shipped: Workspace) -> None:
