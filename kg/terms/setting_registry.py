@@ -22,7 +22,7 @@ from kg.nouns.look_up import LookUp, Spelling, Standing
 from kg.nouns.own_settings import OwnSettings
 from kg.nouns.release import release_key
 from kg.nouns.setting import ResolvedCase, Setting, SettingDefault, SettingPlace
-from kg.nouns.values import Value, as_value
+from kg.nouns.values import as_value
 from kg.terms.meanings import table
 
 FOLDER = "settings"
@@ -127,7 +127,13 @@ class ReleaseSettings:
         here = found.setting.in_release(self.release)
         standing = Standing.PASSED_ON if found.beneath else Standing.TAKEN
         if not here and not (found.beneath and self._has_below(found.setting.key)):
-            standing = Standing.NOT_YET if self._before(found.setting) else Standing.REMOVED
+            removed, above = found.setting.removed, self.registry.above(found.setting.key)
+            if not removed or release_key(self.release) < release_key(removed):
+                standing = Standing.NOT_YET
+            elif found.beneath or above is None or not above.setting.in_release(self.release):
+                standing = Standing.REMOVED
+            else:
+                standing = Standing.PASSED_ON  # its section takes any key: the schema alone lost it
         return LookUp(
             standing=standing,
             release=self.release,
@@ -139,9 +145,6 @@ class ReleaseSettings:
     def _has_below(self, key: str) -> bool:
         """True if a section that was one open value has named fields now; other fields still go into it."""
         return any(item.key.startswith(f"{key}.") for item in self)
-
-    def _before(self, setting: Setting) -> bool:
-        return not setting.removed or release_key(self.release) < release_key(setting.removed)
 
 
 class SettingRegistry:
@@ -231,7 +234,11 @@ class SettingRegistry:
         name = _plain(key)
         if name in self._fields and place in {None, self._entries[self._fields[name]]["place"]}:
             return Spelling(setting=self._setting(self._fields[name]))
-        parts = name.split(".")
+        return self.above(name)
+
+    def above(self, key: str) -> Spelling | None:
+        """The section that takes any field, such as this one; None if there is none."""
+        parts = _plain(key).split(".")
         for end in range(len(parts) - 1, 0, -1):
             above = self._fields.get(".".join(parts[:end]))
             if above is None and end == 1 and parts[0] in self._flags:
@@ -320,7 +327,7 @@ class SettingRegistry:
             aliases=tuple(form.get("aliases", ())),
             negation=form.get("off", ""),
             type=form.get("type", "any"),
-            choices=_values(form.get("choices", ())),
+            choices=tuple(map(as_value, form.get("choices", ()))),
             low=form.get("low"),
             high=form.get("high"),
             unit=form.get("unit", ""),
@@ -443,7 +450,3 @@ def _joined(setting: Setting, others: Sequence[Setting]) -> Setting:
         if setting.choices and len(choices) > len(setting.choices)
         else setting
     )
-
-
-def _values(items: Sequence[object]) -> tuple[Value, ...]:
-    return tuple(as_value(item) for item in items)

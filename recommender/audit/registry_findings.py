@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingest.questions.launches.program import launcher_rows
 from kg.nouns.audit import FindingKind, FindingLevel
 from kg.nouns.look_up import Standing
 from kg.nouns.setting import Setting, SettingPlace, read_value
 from kg.terms.meanings import OF_VLLM, meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
+from kg.terms.setting_registry import registry
 from kg.terms.successors import successor_keys, successors
 from recommender.audit.finding import REMOVED, SettingFinding, written
 
@@ -50,7 +52,7 @@ def registry_findings(case: AuditCase) -> Iterator[SettingFinding]:
             yield from _unknown(case, setting, suggest=unknown <= MOST_GUESSED)
         elif answer.standing in {Standing.REMOVED, Standing.NOT_YET} and not _is_gap(answer):
             flag = _flag_above(setting, answer)
-            if flag not in gone:
+            if flag not in gone and not _is_of_launcher(case, setting):
                 yield _absent(case, setting, answer)
             gone |= {flag} if flag else set()
         elif answer.standing is Standing.TAKEN and answer.setting is not None:
@@ -217,6 +219,13 @@ def _is_own(case: AuditCase, names: Iterable[str], conflict: str) -> bool:
         return False
     found = (release.registry.find(name, None, release.release) for name in names)
     return any(item is not None and conflict in item.setting.conflicts for item in found)
+
+
+def _is_of_launcher(case: AuditCase, setting: RunningSetting) -> bool:
+    """True if a launcher reads the file that a setting stands in, and has it by its own flag."""
+    beside = {item.key for item in case.settings if item.file and item.file == setting.file}
+    owners = (name for name, row in launcher_rows().items() if beside.intersection(row.get("sections", ())))
+    return any(registry(name).at("").look_up(f"--{setting.key}", suggest=False).usable for name in owners)
 
 
 def _is_gap(answer: LookUp) -> bool:

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,6 +17,8 @@ from recommender.cost_model.layout_domain import expert_block
 
 _DEGREES = frozenset({*DEGREES, "etp"})
 """Sizes that are 1 where nothing states them."""
+_DEVICES = "devices"
+"""A whole whose parts are all of one layout: what mends one of them mends it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,18 +98,19 @@ def relation_findings(case: AuditCase) -> Iterator[SettingFinding]:
     names |= {f"{name}={value.lower()}" for name, value in written_as.items()}
     sizes = _sizes(case, written_as, read.program_facts)
     blamed: set[str] = set()
-    for one in relations():
-        is_of = one.programs & case.programs.keys() if one.programs else True
-        if not is_of or (one.when and one.when not in names) or one.unless & names or one.blamed in blamed:
-            continue
-        whole = positive(written_as.get(one.stated)) or sizes.get(one.whole)
-        parts = [sizes.get(name) or (1 if name in _DEGREES else None) for name in one.parts]
-        if not whole or not all(parts):
-            continue
-        product = math.prod(part for part in parts if part)
+    cured: set[tuple[str, str]] = set()
+    broken = [
+        (one, whole, parts)
+        for one in relations()
+        if _is_asked(one, case, names)
+        and (whole := positive(written_as.get(one.stated)) or sizes.get(one.whole, 0))
+        and (parts := _parts(one, sizes))
+        and not one.holds(whole, math.prod(parts))
+    ]
+    broken.sort(key=lambda found: not _cures(found[0], found[1], math.prod(found[2]), sizes))
+    for one, whole, parts in broken:
+        product = math.prod(parts)
         limit = positive(read.facts.get("batch")) if one.parts == ("batch",) else None
-        if one.holds(whole, product):
-            continue
         setting = next(
             (
                 item
@@ -116,9 +119,10 @@ def relation_findings(case: AuditCase) -> Iterator[SettingFinding]:
             ),
             None,
         )
-        if setting is None:
+        if setting is None or one.blamed in blamed or (one.rule, one.whole) in cured:
             continue
         blamed.add(one.blamed)
+        cured |= {(one.rule, one.whole)} if one.whole == _DEVICES else set()
         words = {**sizes, "whole": whole, "parts": " x ".join(map(str, parts)), "product": product}
         yield SettingFinding(
             rule=one.rule,
@@ -130,6 +134,25 @@ def relation_findings(case: AuditCase) -> Iterator[SettingFinding]:
             remedy=_remedy(one, setting.key, _nearest(one, whole, product, sizes), sizes, case.program),
             load_fact="concurrency" if limit and limit <= whole else "",
         )
+
+
+def _is_asked(one: SizeRelation, case: AuditCase, names: Collection[str]) -> bool:
+    """True if a launch of these settings, facts and programs is held to a relation."""
+    is_of = one.programs & case.programs.keys() if one.programs else True
+    return bool(is_of) and (not one.when or one.when in names) and one.unless.isdisjoint(names)
+
+
+def _parts(one: SizeRelation, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The sizes whose product is meant; none where one is not told."""
+    parts = [sizes.get(name) or (1 if name in _DEGREES else 0) for name in one.parts]
+    return tuple(parts) if all(parts) else ()
+
+
+def _cures(one: SizeRelation, whole: int, product: int, sizes: Mapping[str, int]) -> bool:
+    """True if another size at fault alone mends it: what is beside that divides the whole."""
+    return (
+        one.must == "hold" or one.blamed not in one.parts or whole * sizes.get(one.blamed, 1) % product == 0
+    )
 
 
 def _sizes(case: AuditCase, written_as: Mapping[str, str], stated: Mapping[str, Value]) -> dict[str, int]:
@@ -145,6 +168,9 @@ def _sizes(case: AuditCase, written_as: Mapping[str, str], stated: Mapping[str, 
     copies, rest = divmod(
         sizes.get("devices", 0), math.prod(sizes.get(name, 1) for name in ("tp", "pp", "cp"))
     )
+    if micro_batch := sizes.get("micro_batch"):  # what a trainer generates at once
+        turns = sizes.get("steps_per_generation") or sizes.get("turns", 1)
+        sizes["generated"] = micro_batch * copies * turns
     if at_once := sizes.get("batch"):  # a limit below the load is lifted: then as many run as are sent
         sizes["batch"] = max(at_once, -(-sizes.get("concurrency", 0) // sizes.get("dp", 1)))
     models = case.facts.get("model")
@@ -180,7 +206,9 @@ def _items(content: object) -> int:
 def _nearest(one: SizeRelation, whole: int, product: int, sizes: Mapping[str, int]) -> int:
     """The nearest size that goes: less of a part that is at fault, more of a whole."""
     if one.must != "divide":
-        return product if one.blamed == one.whole else whole
+        is_part = one.must == "equal" and one.blamed in one.parts
+        beside = product // sizes[one.blamed] if is_part else 1
+        return product if one.blamed == one.whole else whole // beside
     if one.blamed not in one.parts:
         return next(
             more

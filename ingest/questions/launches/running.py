@@ -165,6 +165,7 @@ def _flag(flag: str, values: Sequence[str], *, is_object: bool) -> Iterator[Stat
 def _of_files(launch: Launch, beside: Beside) -> dict[str, list[Stated]]:
     """Keys of the files that the launch names, by file."""
     given = parse_options(launch.started.words)
+    given.values |= launch.started.told(launch.variables) or {}
     contents = file_contents(launch.started, given, beside)
     return {name: [*_of_file(launch, content)] for name, content in contents.items()}
 

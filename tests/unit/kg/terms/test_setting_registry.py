@@ -20,6 +20,8 @@ CONTENT = {
         {"key": "--graph-config", "place": "flag", "type": "object", "at": "args.py#L3"},
         {"key": "graph_config.mode", "place": "json", "type": "str", "choices": ["FULL", "NONE"], "in": "--graph-config", "at": "config.py#L4"},
         {"key": "--overrides", "place": "flag", "type": "object", "open": True, "at": "args.py#L5"},
+        {"key": "runner", "place": "yaml", "type": "object", "open": True, "at": "args.py#L9"},
+        {"key": "runner.epochs", "place": "yaml", "type": "int", "removed": "2.0", "at": "args.py#L9"},
         {"key": "TOY_NEW", "place": "env", "type": "bool", "since": "2.0", "at": "envs.py#L6"},
         {"key": "TOY_OLD", "place": "env", "type": "bool", "removed": "2.0", "replaced_by": "--enable-cache", "at": "envs.py#L7"},
         {"key": "--ring", "place": "flag", "type": "str", "choices": ["a", "b"], "before": [["2.0", {"type": "str", "choices": ["a"]}]], "at": "args.py#L8"},
@@ -283,3 +285,12 @@ def test_fields_are_still_added_to_a_section_whose_own_fields_have_names_now() -
     release = SettingRegistry(content).at("2.0")
     standings = [release.look_up(key, suggest=False).standing for key in ("a.more.x", "a.more", "a.gone.x")]
     assert standings == [Standing.PASSED_ON, Standing.REMOVED, Standing.REMOVED]
+
+
+def test_a_field_that_a_schema_lost_still_goes_into_a_section_that_takes_any_key(
+    toy: SettingRegistry,
+) -> None:
+    standings = [toy.at(release).look_up("runner.epochs").standing for release in ("1.0", "2.0")]
+    assert standings == [Standing.TAKEN, Standing.PASSED_ON]
+    look_up = registry("mindformers").at("2.1.0").look_up
+    assert look_up("runner_config.sink_mode").usable

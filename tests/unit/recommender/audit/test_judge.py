@@ -11,7 +11,7 @@ from ingest.questions.launches.running import running_settings
 from kg.nouns.audit import FindingKind
 from kg.nouns.knowledge import HardwareProfile
 from recommender.audit.audit import shipped_rules
-from recommender.audit.case import audit_case
+from recommender.audit.case import AuditCase, audit_case
 from recommender.audit.finding import SettingFinding
 from recommender.audit.judge import judge_settings
 from tests.unit.recommender.audit.judged import judged
@@ -229,3 +229,51 @@ def test_a_way_to_the_experts_is_of_its_phase(role: str, mode: str, rule: str, r
 def test_a_server_of_another_program_has_costs_of_its_own(script: str, program: str, rule: str) -> None:
     assert rule in judged(script, program, "")
     assert rule not in judged(script.replace("bitsandbytes-nf4", "eetq").replace("128", "512"), program, "")
+
+
+@pytest.mark.parametrize(
+    ("turns", "is_found"),
+    [("gradient_accumulation_steps=8", True), ("gradient_accumulation_steps=1", False), ("", False)],
+)
+def test_weights_that_are_updated_in_the_backward_pass_wait_for_no_micro_batch(
+    turns: str, *, is_found: bool
+) -> None:
+    script = f"tune run full_finetune_distributed --config llama3_1/8B_full optimizer_in_bwd=True {turns}"
+    assert ("torchtune-backward-accumulation" in judged(script, "torchtune", "0.6.1")) is is_found
+
+
+_FSDP = "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: {}\n  fsdp_reshard_after_forward: {}\n  fsdp_transformer_layer_cls_to_wrap: LlamaDecoderLayer\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "word", "family", "rules"),
+    [
+        (2, "FULL_SHARD", "llama", ["fsdp2-sharding-word"]),
+        (2, "true", "llama", []),
+        (1, "FULL_SHARD", "llama", []),
+        (1, "FULL_SHARD", "qwen", ["fsdp-layer-of-another-model"]),
+    ],
+)
+def test_the_file_of_accelerate_is_judged_by_what_accelerate_reads(
+    version: int, word: str, family: str, rules: list[str]
+) -> None:
+    """Transformers 5 took the class of layers away; accelerate has it."""
+    files = {"f.yaml": _FSDP.format(version, word)}
+    running = running_settings("accelerate launch --config_file f.yaml run_clm.py --bf16", beside=files.get)
+    case = AuditCase(
+        settings=running,
+        program="transformers",
+        version="5.24.0",
+        is_told=True,
+        facts={"model": frozenset({family})},
+    )
+    assert [item.rule for item in judge_settings(case, shipped_rules())] == rules
+
+
+def test_answers_without_their_padding_and_servers_that_meet_by_a_network() -> None:
+    script = "python -m verl.trainer.main_ppo actor_rollout_ref.model.use_remove_padding={}"
+    assert "rl-padding-computed" in judged(script.format(False), "verl", "0.9.1")
+    assert "rl-padding-computed" not in judged(script.format(True), "verl", "0.9.1")
+    script = "export NCCL_SOCKET_IFNAME=lo\ntorchrun --nnodes 2 run_clm.py --bf16"
+    assert "own-address-alone" in judged(script, "transformers", "5.0.0", nodes=2)
+    assert "own-address-alone" not in judged(script, "transformers", "5.0.0", nodes=1)

@@ -87,7 +87,17 @@ def test_no_device_takes_a_part_of_a_block_with_one_scale(
         ("250 --pipeline-model-parallel-size 4", {}),
         ("250 --rampup-batch-size 8", {}),
         ("256 --expert-model-parallel-size 6", {"experts-not-divisible": "--expert-model-parallel-size 4"}),
-        ("256 --num-experts 60 --expert-model-parallel-size 6", {}),
+        ("256 --num-experts 60 --expert-model-parallel-size 4", {}),
+        (
+            "256 --expert-model-parallel-size 8",  # with TP 2: 16 devices
+            {"expert-devices-not-divisible": "--expert-model-parallel-size 4"},
+        ),
+        ("256 --expert-model-parallel-size 8 --expert-tensor-parallel-size 1", {}),
+        (
+            "256 --pipeline-model-parallel-size 16",
+            {"devices-not-divisible": "--pipeline-model-parallel-size 4"},
+        ),
+        ("256 --context-parallel-size 8", {"devices-not-divisible": "--tensor-model-parallel-size 1"}),
         (
             "256 --pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 3",
             {"layers-not-divisible": "--num-layers-per-virtual-pipeline-stage 2"},
@@ -99,6 +109,70 @@ def test_a_trainer_of_megatron_divides_its_sizes(words: str, remedies: object) -
     """Sizes that the launch states count before those of a card."""
     facts = {"devices": 8, "layers": 16, "experts": 64, "heads": 16}
     assert found(f"{_MEGATRON} {words}", "megatron-lm", phase="training", **facts) == remedies
+
+
+@pytest.mark.parametrize(
+    ("sizes", "remedy"),
+    [
+        ((8, 1, 8, 2), "parallelism.pipeline_parallel_degree=1"),  # no number of shards mends it
+        ((8, 1, 2, 1), "parallelism.data_parallel_shard_degree=4"),
+        ((4, 1, 2, 1), ""),
+        ((-1, 1, 2, 1), ""),
+    ],
+)
+def test_shards_replicas_and_degrees_are_all_devices_of_torchtitan(
+    sizes: tuple[int, ...], remedy: str
+) -> None:
+    names = ("data_parallel_shard", "data_parallel_replicate", "tensor_parallel", "pipeline_parallel")
+    lines = (f"{name}_degree = {size}" for name, size in zip(names, sizes, strict=True))
+    files = {"a.toml": "\n".join(('[model]\nname = "llama3"\n[parallelism]', *lines))}
+    running = running_settings("NGPU=8 CONFIG_FILE=a.toml ./run_train.sh", beside=files.get)
+    case = AuditCase(
+        settings=running, program="torchtitan", version="0.2.2", is_told=True, facts={"devices": 8}
+    )
+    assert [item.remedy for item in relation_findings(case)] == ([remedy] if remedy else [])
+
+
+_GRPO = "--per_device_train_batch_size 2 --num_generations"
+
+
+@pytest.mark.parametrize(
+    ("command", "program", "remedies"),
+    [
+        (f"trl grpo {_GRPO} 6", "trl", {"answers-not-divisible": "--num_generations 4"}),
+        (f"trl grpo {_GRPO} 6 --gradient_accumulation_steps 3", "trl", {}),
+        (f"trl grpo {_GRPO} 6 --steps_per_generation 3", "trl", {}),
+        (f"trl grpo {_GRPO} 6 --generation_batch_size 12", "trl", {}),
+        (
+            f"swift rlhf --rlhf_type grpo {_GRPO} 5",
+            "ms-swift",
+            {"answers-not-divisible": "--num_generations 4"},
+        ),
+        (
+            f"trl grpo {_GRPO} 8 --use_vllm --vllm_mode colocate --vllm_tensor_parallel_size 3",
+            "trl",
+            {"devices-not-divisible": "--vllm_tensor_parallel_size 2"},
+        ),
+        (
+            f"swift rlhf {_GRPO} 8 --vllm_mode colocate --vllm_tensor_parallel_size 8",
+            "ms-swift",
+            {"heads-not-divisible": "--vllm_tensor_parallel_size 4"},
+        ),
+        (f"swift rlhf {_GRPO} 8 --vllm_mode server --vllm_tensor_parallel_size 3", "ms-swift", {}),
+    ],
+)
+def test_answers_are_whole_groups_and_their_engines_divide_the_devices(
+    command: str, program: str, remedies: object
+) -> None:
+    assert found(command, program, devices=8, heads=28, phase="training") == remedies
+
+
+@pytest.mark.parametrize(
+    ("samples", "remedies"), [(100, {"batch-not-divisible": "--train_batch_size 128"}), (128, {})]
+)
+def test_a_batch_of_openrlhf_is_whole_micro_batches(samples: int, remedies: object) -> None:
+    script = f"python -m openrlhf.cli.train_sft --micro_train_batch_size 8 --train_batch_size {samples}"
+    assert found(script, "openrlhf", devices=8) == remedies
 
 
 @pytest.mark.parametrize(
