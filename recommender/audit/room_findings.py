@@ -18,7 +18,14 @@ from recommender.audit.finding import LIKELY, NO_START, SettingFinding, written
 from recommender.cost_model.question import Question
 from recommender.cost_model.settings.plans import canonical_name
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes
-from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, share_too_high, written_change
+from recommender.ranking.feasibility.server_fit import (
+    ServerFit,
+    room_of_cache,
+    server_fit,
+    share_too_high,
+    told_cache,
+    written_change,
+)
 from recommender.ranking.feasibility.training_fit import (
     activations_beyond,
     activations_bytes,
@@ -36,6 +43,9 @@ own code trains, it does not say."""
 _ON_HOST = plain_key("--cpu-offload-gb")
 _FILES = (".json", ".yaml", ".yml", ".toml")
 _REFUSED = ("longer requests are refused", "更长的请求被拒绝")
+_SHARED = {"en": "where another program shares the device", "zh": "与其他程序共用设备时"}
+SMALL_CACHE = 0.75
+"""Share of what is free for a cache below which the one that is told is found small; a choice."""
 _STEP_OVERFLOWS = ("by the memory model the step runs out of memory", "按显存模型，训练步会显存不足")
 _OVERFLOWS = ("prefill or the capture of graphs runs out of memory", "预填充或图捕获时显存不足")
 
@@ -69,6 +79,7 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
     if fit is not None:
         yield _of_fit(case, fit, by_fact)
     yield from _of_weights_on_host(case, question, by_fact)
+    yield from _of_small_cache(case, question, read.facts, by_fact)
     share, key = read.facts.get("memory_share"), by_fact.get("memory_share", "")
     held = question.machine.device.memory_capacity
     if isinstance(share, int | float) and math.isfinite(held) and (fit is None or fit.starts):
@@ -86,6 +97,28 @@ def room_findings(case: AuditCase, question: Question | None) -> Iterator[Settin
                 [_written(case, by_fact, {"memory_share": usual})],
                 source="https://docs.sglang.ai/advanced_features/hyperparameter_tuning.html",
             )  # fmt: skip
+
+
+def _of_small_cache(
+    case: AuditCase, question: Question, stated: Mapping[str, Value], by_fact: Mapping[str, str]
+) -> Iterator[SettingFinding]:
+    """The finding that the bytes which are told for the cache are well below what is free for it."""
+    told = told_cache(stated)
+    free = 0.0 if told is None else room_of_cache(question, stated, case.program)
+    if told is None or told >= SMALL_CACHE * free:
+        return
+    key = by_fact.get("cache_bytes") or by_fact["cache_gb"]
+    takes, left = f"{told / 1e9:,.1f}", f"{free / 1e9:,.1f}"
+    found = _finding(
+        case, key, "cache-below-room",
+        (
+            f"the cache takes {takes} GB of a device, and beside the weights {left} GB are free for it",
+            f"单卡缓存只占 {takes} GB，而除权重外有 {left} GB 可用",
+        ),
+        ("room for fewer requests; they are preempted or wait", "可容纳的请求变少，请求被抢占或等待"),
+        FindingKind.LIMIT, FindingLevel.WARNING, [],
+    )  # fmt: skip
+    yield replace(found, adds=False, right=_SHARED)
 
 
 def _of_weights_on_host(

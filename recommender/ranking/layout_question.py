@@ -52,6 +52,7 @@ class LayoutQuestion:
         is_load_told: Whether the question states them: then as many run at once as the memory holds.
         usable: Share of the memory that a server fills.
         cache_share: Share of what is left beside the weights that its cache takes.
+        cache_bytes: Bytes of a device's cache, where the launch says so.
         most_of_engine: Requests that one engine takes at most; None where nothing says.
         engines: Engines of the launch that runs now; 0 where no layout runs.
         batch: Requests that each engine runs now; None where nothing says.
@@ -70,6 +71,7 @@ class LayoutQuestion:
     is_load_told: bool = False
     usable: float = USABLE_MEMORY
     cache_share: float = 1.0
+    cache_bytes: float = math.inf
     most_of_engine: float | None = None
     engines: float = 0.0
     batch: float | None = None

@@ -159,20 +159,11 @@ def _judged(
     length: int,
     adapters: float,
 ) -> ServerFit | None:
-    sizes = {
-        name: int(above_zero(stated.get(short)) or above_zero(question.settings.get(name)) or 1)
-        for short, name in DEGREES.items()
-    }
-    if program in SHARING and question.model.experts and sizes[DEGREES["dp"]] > 1:
-        sizes[DEGREES["ep"]] = sizes[DEGREES["tp"]] * sizes[DEGREES["dp"]]
-    chunk = positive(stated.get("chunk"))
-    layout = ParallelLayout.of_degrees(sizes)
-    server = ServerMemory(question=question, layout=layout, chunk=chunk, adapters=adapters)
+    server = _server(question, stated, program, adapters)
     held = question.machine.device.memory_capacity
     if not math.isfinite(held):
         return None  # a maker alone
-    share, given = _share(stated, server, program), above_zero(stated.get("cache_bytes"))
-    given = given or 1e9 * (above_zero(stated.get("cache_gb")) or 0.0)
+    share, given = _share(stated, server, program), told_cache(stated)
     parts = server.parts(length)
     weights, cache = parts["weights"], parts["kv_cache"]
     rest = sum(parts.values()) - weights - cache if program != "sglang" else 0.0
@@ -196,6 +187,38 @@ def _judged(
         says=_why(weights - adapters, adapters, cache, left, length, room / held, held, full=is_full),
         fact=fact, is_sure=is_sure, reliefs=tuple(reliefs),
     )  # fmt: skip
+
+
+def _server(
+    question: Question, stated: Mapping[str, Value], program: str, adapters: float = 0.0
+) -> ServerMemory:
+    sizes = {
+        name: int(above_zero(stated.get(short)) or above_zero(question.settings.get(name)) or 1)
+        for short, name in DEGREES.items()
+    }
+    if program in SHARING and question.model.experts and sizes[DEGREES["dp"]] > 1:
+        sizes[DEGREES["ep"]] = sizes[DEGREES["tp"]] * sizes[DEGREES["dp"]]
+    layout, chunk = ParallelLayout.of_degrees(sizes), positive(stated.get("chunk"))
+    return ServerMemory(question=question, layout=layout, chunk=chunk, adapters=adapters)
+
+
+def told_cache(stated: Mapping[str, Value]) -> float | None:
+    """Bytes of a device's cache that a launch states; None where it states none."""
+    return above_zero(stated.get("cache_bytes")) or 1e9 * (above_zero(stated.get("cache_gb")) or 0.0) or None
+
+
+def room_of_cache(question: Question, stated: Mapping[str, Value], program: str) -> float:
+    """Bytes of a device that a server has for its cache, beside weights and a step; 0 where unknown."""
+    held = question.machine.device.memory_capacity
+    if question.model.encodes or program not in _JUDGED or not_modelled(question.model):
+        return 0.0
+    try:
+        server = _server(question, stated, program)
+        parts = server.parts(PAGE)
+    except (InputError, MissingFactError):
+        return 0.0
+    left = _share(stated, server, program) * held - sum(parts.values()) + parts["kv_cache"]
+    return left if math.isfinite(left) else 0.0
 
 
 def _why(

@@ -292,7 +292,8 @@ def _priced(query: LayoutQuestion, rows: list[dict[str, float]], model: ModelSiz
     if question.phase != "training":
         capacity *= query.usable
     capacity = min([capacity, *(limit.maximum for limit in query.limits if limit.metric == "peak_memory")])
-    fitting = np.nonzero(~(needed > capacity))[0]
+    is_beyond = (needed > capacity) | (np.asarray(held.get("kv_cache", 0.0)) > query.cache_bytes)
+    fitting = np.nonzero(~is_beyond)[0]
     if not len(fitting):
         return
     chosen = [configurations[i] for i in fitting]

@@ -1,5 +1,6 @@
 """The question that layouts are priced by: model, machine, precision, and what recipes hold fixed."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
@@ -37,7 +38,7 @@ from recommender.cost_model.settings.engine_defaults import (
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
-from recommender.ranking.feasibility.server_fit import above_zero
+from recommender.ranking.feasibility.server_fit import above_zero, told_cache
 from recommender.ranking.layout_question import LIMITED, SHORTEST, LayoutQuestion
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.draft import StartDraft, quantises
@@ -130,6 +131,7 @@ def layout_question(
             1.0,
         ),
         cache_share=min(freed or 1.0, 1.0),
+        cache_bytes=told_cache(statement(situation.current or {}, situation.framework.id).facts) or math.inf,
         most_of_engine=_stated(draft, AT_ONCE) or slots_of(situation),
         engines=float(str(degrees.get("data_parallel", 1))) if degrees else 0.0,
         batch=_batch(draft),

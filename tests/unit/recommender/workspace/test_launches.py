@@ -1,5 +1,6 @@
 """Settings of a measured start are judged like those of a running launch."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,30 @@ def test_a_launch_that_does_not_fit_is_not_told_to_admit_more(shipped: Workspace
         audit = shipped.launches.check(asked, running_settings(text))
         found[length] = {item.rule for item in audit.findings} & {FEW_REQUESTS, NO_ROOM}
     assert found == {4096: set(), 32768: {NO_ROOM}}  # the default is one slot: fewer
+
+
+def test_a_cache_that_is_told_bounds_the_load_and_is_found_where_more_is_free(shipped: Workspace) -> None:
+    rate, rules = {}, {}
+    for size in (2, 8, -1):
+        model = {
+            "modelName": "m",
+            "modelWeightPath": "/w/Qwen2.5-72B-Instruct",
+            "worldSize": 4,
+            "npuMemSize": size,
+        }
+        backend = {
+            "npuDeviceIds": [[0, 1, 2, 3]], "ScheduleConfig": {"maxBatchSize": 400},
+            "ModelDeployConfig": {"maxSeqLen": 2560, "maxInputTokenLen": 2048, "ModelConfig": [model]},
+        }  # fmt: skip
+        text = json.dumps({"BackendConfig": backend})
+        launch = read_launch(text, "config.json")
+        asked = {**launch.question, "hardware": "ascend-910b3"}
+        audit = shipped.launches.check(asked, running_settings(text))
+        rules[size] = "cache-below-room" in {item.rule for item in audit.findings}
+        _, plan = answered(shipped, text, name="config.json", hardware="ascend-910b3")
+        rate[size] = plan.start.expected[0].value
+    assert rules == {2: True, 8: False, -1: False}
+    assert rate[2] < rate[8] < rate[-1]
 
 
 def test_more_slots_of_llama_cpp_come_with_a_context_that_holds_them(shipped: Workspace) -> None:
