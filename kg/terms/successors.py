@@ -1,16 +1,19 @@
 """Settings that a release removed, and what says the same there now."""
 
+import json
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from kg.nouns.look_up import LookUp, Standing
-from kg.nouns.setting import Setting
+from kg.nouns.setting import Setting, SettingPlace, read_value
 from kg.nouns.values import Value
 from kg.terms.meanings import table
 from kg.terms.setting_registry import ReleaseSettings
 
 _ANY = "*"
 _CHOICE = "?"
+_PAIR = re.compile(r"\w+=[\w.-]+")
 _SWITCHED = {"1": "true", "0": "false"}
 """Values of a switch that is a variable."""
 
@@ -67,3 +70,19 @@ def newest_word(answer: LookUp, value: Value) -> Value:
         if setting.key in form and fnmatchcase(str(value), str(old))
     )
     return next((word for word in words if setting.accepts(word)), value)
+
+
+def as_object(value: Value, answer: LookUp) -> str | None:
+    """JSON for the pairs ``image=2,video=1`` where a release wants an object; None for anything else."""
+    setting, words = answer.setting, value if isinstance(value, tuple) else (value,)
+    if answer.standing is not Standing.TAKEN or setting is None or setting.type != "object":
+        return None
+    pairs = [part for word in words for part in str(word).split(",")]
+    if setting.place is not SettingPlace.FLAG or not all(map(_PAIR.fullmatch, pairs)):
+        return None
+    return json.dumps(
+        {
+            name: read_value(text, "int") if text.isdecimal() else text
+            for name, _, text in (p.partition("=") for p in pairs)
+        }
+    )

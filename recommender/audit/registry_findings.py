@@ -12,7 +12,7 @@ from kg.terms.meanings import OF_VLLM, meaning_of
 from kg.terms.purposes import Purpose, plain_key, purpose
 from kg.terms.setting_conflicts import broken_conflicts
 from kg.terms.setting_registry import registry
-from kg.terms.successors import successor_keys, successors
+from kg.terms.successors import as_object, successor_keys, successors
 from recommender.audit.finding import REMOVED, SettingFinding, written
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator
     allowed = ", ".join(choices[:8]) or _range("float" if share else item.type, low, high)
     more = ", ..." if len(choices) > 8 else ""
     refused = setting.place is SettingPlace.FLAG or bool(share)
+    content = as_object(setting.value, answer)
     yield SettingFinding(
         rule="value-not-taken",
         kind=FindingKind.REFUSED if refused else FindingKind.IGNORED,
@@ -152,7 +153,7 @@ def _value(case: AuditCase, setting: RunningSetting, answer: LookUp) -> Iterator
         setting=setting,
         says={"en": f"takes {allowed}{more}", "zh": f"可取 {allowed}{more}"},
         cost=_REFUSED if refused else _IGNORED,
-        remedy=written(setting.key, share) if share else "",
+        remedy=written(setting.key, share) if share else f"{setting.key} '{content}'" if content else "",
         source=item.source,
     )
 

@@ -1,6 +1,5 @@
 """Starts as their release takes them: what it removed is translated, what it would refuse does not leave."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,13 +7,13 @@ from itertools import pairwise
 
 from ingest.questions.launches.shell import read_script
 from kg.nouns.look_up import LookUp, Standing
-from kg.nouns.setting import SettingPlace, read_value
+from kg.nouns.setting import SettingPlace
 from kg.nouns.values import Settings, Value, parse_json, show
 from kg.terms.meanings import meaning_of, plain_name
 from kg.terms.purposes import Purpose, purpose
 from kg.terms.setting_conflicts import broken_conflicts, cure
 from kg.terms.setting_registry import ReleaseSettings
-from kg.terms.successors import successors
+from kg.terms.successors import as_object, successors
 from recommender.ranking.paste import COMMANDS, carrying_flag, flag_objects, pasted, value_words
 from recommender.ranking.plan_setting import FIELDS, Origin, PlanSetting, settings_by_key
 from recommender.ranking.start import StartConfiguration
@@ -27,7 +26,6 @@ ROUNDS = 3
 _OF_OTHERS = re.compile(r"is unset|\bnot -")
 """In a conflict: what is missing."""
 _BELOW = re.compile(r"(--[\w-]+) < (--[\w-]+)")
-_PAIR = re.compile(r"\w+=[\w.-]+")
 
 
 def in_release(
@@ -43,7 +41,7 @@ def in_release(
         written = situation.script_key(name)
         found = release.look_up(written or name, suggest=False)
         if found.standing is not Standing.REMOVED or found.setting is None:
-            content = _as_object(value, found)
+            content = as_object(value, found)
             now[name] = value if content is None else content
             said += [] if content is None else [f"{name} is an object in {found.release}: {content}"]
             continue
@@ -54,22 +52,6 @@ def in_release(
     if not said:
         return situation, []
     return replace(situation, problem=replace(situation.problem, current=Settings(now))), said
-
-
-def _as_object(value: Value, answer: LookUp) -> str | None:
-    """JSON for the pairs ``image=2,video=1`` where a release wants an object; None for anything else."""
-    setting, words = answer.setting, value if isinstance(value, tuple) else (value,)
-    if answer.standing is not Standing.TAKEN or setting is None or setting.type != "object":
-        return None
-    pairs = [part for word in words for part in str(word).split(",")]
-    if setting.place is not SettingPlace.FLAG or not all(map(_PAIR.fullmatch, pairs)):
-        return None
-    return json.dumps(
-        {
-            name: read_value(text, "int") if text.isdecimal() else text
-            for name, _, text in (p.partition("=") for p in pairs)
-        }
-    )
 
 
 def launchable(

@@ -56,6 +56,13 @@ def test_a_format_that_the_device_does_not_compute_is_refused() -> None:
     assert judged("vllm serve m", hardware=old, has_bf16=False) == {}  # the release chooses
 
 
+def test_a_cache_in_a_format_that_the_device_lacks_is_refused() -> None:
+    script = "vllm serve m --kv-cache-dtype fp8"
+    assert "fp8-cache-not-held" in judged(script, "vllm-ascend", "0.23.0", has_fp8=False)
+    assert "fp8-cache-not-held" not in judged(script, "vllm-ascend", "0.23.0", has_fp8=True)
+    assert "fp8-cache-not-held" not in judged(script, "vllm", "0.33.0", has_fp8=False)
+
+
 def test_a_format_that_a_trainer_emulates_is_a_finding() -> None:
     script, old = "llamafactory-cli train --bf16 true", frozenset({"nvidia", "nvidia-volta", "tesla-v100"})
     found = judged(script, "llama-factory", "0.9.5", hardware=old, has_bf16=False)

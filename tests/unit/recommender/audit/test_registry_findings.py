@@ -108,6 +108,11 @@ def test_a_value_that_is_none_of_the_choices_is_refused() -> None:
     assert "value-not-taken" not in judged("vllm serve m --max-model-len auto")
 
 
+def test_pairs_where_a_release_wants_an_object_are_written_as_one() -> None:
+    found = judged("vllm serve m --limit-mm-per-prompt image=20,video=2")["value-not-taken"]
+    assert found.remedy == """--limit-mm-per-prompt '{"image": 20, "video": 2}'"""
+
+
 @pytest.mark.parametrize("release", ["0.9.2", "0.18.0", "0.33.0"])
 def test_a_percentage_of_memory_is_refused_by_every_release_and_the_share_is_written(release: str) -> None:
     script = "vllm serve m --gpu-memory-utilization"
