@@ -1,6 +1,7 @@
 """Findings on a launch by its own numbers: devices, loads, lengths and formats that do not go together."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ingest.questions.launches.running import RunningSetting
 from ingest.questions.launches.serving import ADDRESSES
@@ -17,6 +18,7 @@ from kg.terms.setting_registry import registry
 from recommender.audit.case import AuditCase
 from recommender.audit.finding import NO_START, SettingFinding, written
 from recommender.audit.relation_findings import relation_findings
+from recommender.cost_model.facts.device import NOT_WIDENING
 from recommender.ranking.feasibility.server_fit import STRETCHES
 from recommender.ranking.starts.lengths import yarn
 
@@ -190,6 +192,20 @@ def _takes_more(case: AuditCase, setting: RunningSetting, limit: int) -> bool:
 
 def _of_the_model(case: AuditCase, read: Statement) -> Iterator[SettingFinding]:
     """Settings of a server that are at odds with its model."""
+    lacks_fp4 = case.facts.get("has_fp4") is False
+    if case.program in NOT_WIDENING and lacks_fp4 and read_name(case.checkpoint).weights == "nvfp4":
+        yield replace(
+            _finding(
+                RunningSetting(key="--model", value=case.checkpoint, place=SettingPlace.FLAG),
+                "weights-not-computed",
+                (
+                    "the weights are in NVFP4, which this device lacks and this engine does not widen",
+                    "权重为 NVFP4，该设备不支持，且该引擎不做还原",
+                ),
+                NO_START,
+            ),
+            adds=True,
+        )
     for setting in case.settings:
         fact = read.fact_of.get(setting.key)
         size = positive(read.facts.get(fact)) if fact else None

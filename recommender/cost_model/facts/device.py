@@ -30,6 +30,9 @@ PRECISION_NAMES = MappingProxyType(
 
 UNPACKED = MappingProxyType({"fp8": "w8a16", **dict.fromkeys(("fp4", "int4", "mxfp4", "nvfp4"), "w4a16")})
 """Formats that weights are kept in where the device multiplies 16 bits instead, and what that is."""
+NOT_WIDENING = frozenset({"tensorrt-llm"})
+"""Engines that multiply NVFP4 on devices with it alone, from Blackwell on (TensorRT Model Optimizer, support
+matrix); others widen it elsewhere."""
 
 _PEAKS = MappingProxyType(
     {

@@ -23,7 +23,7 @@ from recommender.cost_model.assumed import (
     own_lengths,
     task_lengths,
 )
-from recommender.cost_model.facts.device import UNPACKED
+from recommender.cost_model.facts.device import NOT_WIDENING, UNPACKED
 from recommender.cost_model.layout_domain import BY_LAYERS, expert_block, fullest
 from recommender.cost_model.machine import NETWORK_FACTS
 from recommender.cost_model.priced_step import PricedStep, price
@@ -341,7 +341,7 @@ def _precision(draft: StartDraft, question: Question) -> str:
     if not (draft.situation.problem.workload.precision or is_set):
         draft.assumed.append(assumed_precision(f"{stated}, as they are published"))
     if (priced := device.computed_precision(str(stated))) != str(stated):
-        is_kept = UNPACKED.get(str(stated)) == priced
+        is_kept = UNPACKED.get(str(stated)) == priced and question.engine not in NOT_WIDENING
         how = "its weights are widened in each product" if is_kept else f"layouts are priced in {priced}"
         draft.notes.append(f"{how}: nothing is known of the device in {stated}")
     return priced

@@ -103,6 +103,22 @@ def test_a_length_beyond_the_model_is_stretched_or_found(more: str, *, found: bo
     assert not of_the_model(f"VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm serve a/B --max-model-len 131072{more}")
 
 
+@pytest.mark.parametrize(
+    ("program", "model", "has_fp4", "found"),
+    [
+        ("tensorrt-llm", "nvidia/Llama-3.3-70B-Instruct-FP4", False, True),
+        ("tensorrt-llm", "nvidia/Llama-3.3-70B-Instruct-FP4", True, False),
+        ("tensorrt-llm", "nvidia/Llama-3.3-70B-Instruct-FP8", False, False),
+        ("vllm", "nvidia/Llama-3.3-70B-Instruct-FP4", False, False),
+    ],
+)
+def test_fp4_needs_a_device_with_it_where_the_engine_does_not_widen_it(
+    program: str, model: str, *, has_fp4: bool, found: bool
+) -> None:
+    case = audit_case([], {"software": {program: ""}, "model": model}, stated={"has_fp4": has_fp4})
+    assert [item.rule for item in judge_settings(case, ()) if item.stops] == ["weights-not-computed"] * found
+
+
 def test_a_length_that_the_model_stretches_to_is_written_so_by_release() -> None:
     old = " --rope-scaling '{\"factor\": 4}'"
     for release, flag, more in (
