@@ -22,6 +22,8 @@ from recommender.cost_model.layout_domain import BY_LAYERS, SHARING, fullest
 from recommender.cost_model.question import Question
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
 
+_ON_HOST = frozenset({"cpu_moe", "cmoe", "n_cpu_moe", "ncmoe", "override_tensor", "ot"})
+"""Settings by which llama.cpp keeps tensors of layers on the host (common/arg.cpp)."""
 PAGE = 1024
 """Lengths are rounded to this many tokens; a choice."""
 STRETCHES = (
@@ -129,6 +131,7 @@ def server_fit(
         most: Tokens that the model takes; 0 where that is not known.
     """
     is_moved = any("offload" in name or "kt_" in name for name in map(_plain, current))
+    is_moved = is_moved or experts_on_host(current)
     if question.phase != "serving" or question.model.encodes or program not in _JUDGED or is_moved:
         return None
     stated = statement(current, program).facts
@@ -149,6 +152,11 @@ def server_fit(
         return _judged(question, stated, program, max(tokens, 1.0), length, adapters)
     except (InputError, MissingFactError):
         return None
+
+
+def experts_on_host(current: Mapping[str, Value]) -> bool:
+    """True if llama.cpp is told to keep tensors on the host, as a rule those of experts."""
+    return any(_plain(name) in _ON_HOST and value not in {False, "0", ""} for name, value in current.items())
 
 
 def _judged(

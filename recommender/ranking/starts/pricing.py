@@ -38,7 +38,7 @@ from recommender.cost_model.settings.engine_defaults import (
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.inference import feeds_forward
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, memory_bytes, not_modelled
-from recommender.ranking.feasibility.server_fit import above_zero, told_cache
+from recommender.ranking.feasibility.server_fit import above_zero, experts_on_host, told_cache
 from recommender.ranking.layout_question import LIMITED, SHORTEST, LayoutQuestion
 from recommender.ranking.start import StartConfiguration
 from recommender.ranking.starts.draft import StartDraft, quantises
@@ -57,6 +57,9 @@ _DEGREES = frozenset(DEGREES.values())
 _WHOLE = dict.fromkeys(_DEGREES - {"data_parallel"}, 1)
 _OF_START = frozenset({"micro_batch", "recompute", "zero_stage"})
 """Settings that a start of training writes as they were priced, whatever layouts were chosen by."""
+
+
+ELSEWHERE = "experts run on the host of unknown speed"
 
 
 def layout_question(
@@ -83,7 +86,8 @@ def layout_question(
         draft.notes.append("; ".join(filter(None, (f"layouts are not priced: {fault}", fault.hint))))
         return None
     is_network = feeds_forward(question.model, question.phase)
-    if reason := not_modelled(question.model):
+    is_elsewhere = experts_on_host(situation.current or {})
+    if reason := ELSEWHERE if is_elsewhere else not_modelled(question.model):
         draft.notes.append(f"layouts are not priced: {reason}")
         return None
     if question.engine != situation.framework.id:  # not stated, or what runs in its place

@@ -21,7 +21,7 @@ from recommender.cost_model.priced_step import PricedStep, price
 from recommender.cost_model.settings.engine_defaults import trainers
 from recommender.cost_model.settings.plans import PHASES
 from recommender.cost_model.workloads.memory_fit import USABLE_MEMORY, least_bytes
-from recommender.ranking.feasibility.server_fit import server_fit
+from recommender.ranking.feasibility.server_fit import experts_on_host, server_fit
 from recommender.ranking.feasibility.training_fit import activations_beyond, states_beyond
 from recommender.ranking.layout_question import LIMITED, LayoutQuestion
 from recommender.ranking.measured.best_case import describe_run
@@ -65,8 +65,9 @@ def weights_of(
     """Bytes of the weights and of a device's memory, and the number format; zeros where one is not known."""
     memory = tree.facts(situation.hardware[0]).get("memory_bytes") if situation.hardware else None
     parameters = sizes.get("parameters")
-    if not (isinstance(memory, int | float) and isinstance(parameters, int | float)) or table_bytes(sizes):
-        return 0.0, 0.0, ""  # embedding tables may lie on the host
+    is_elsewhere = bool(table_bytes(sizes)) or experts_on_host(situation.current or {})  # may lie on the host
+    if is_elsewhere or not (isinstance(memory, int | float) and isinstance(parameters, int | float)):
+        return 0.0, 0.0, ""
     precision = situation.problem.workload.precision or str(sizes.get("weight_format") or "16 bit")
     return least_bytes(parameters, precision), float(memory), precision
 

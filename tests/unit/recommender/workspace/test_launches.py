@@ -200,6 +200,19 @@ def test_a_launch_that_does_not_fit_is_not_told_to_admit_more(shipped: Workspace
     assert found == {4096: set(), 32768: {NO_ROOM}}  # the default is one slot: fewer
 
 
+@pytest.mark.parametrize("words", ["--n-cpu-moe 90", "--cpu-moe", "-ot '.ffn_.*_exps.=CPU'"])
+def test_a_model_whose_experts_stay_on_the_host_starts_with_all_its_layers(
+    shipped: Workspace, words: str
+) -> None:
+    text = f"llama-server -m /m/Qwen3-235B-A22B-Q4_K_M-00001-of-00003.gguf -ngl 99 {words} -c 16384\n"
+    asked = {**read_launch(text, "serve.sh").question, "hardware": "geforce-rtx-4090"}
+    audit = shipped.launches.check(asked, running_settings(text))
+    assert NO_ROOM not in {item.rule for item in audit.findings}
+    _, plan = answered(shipped, text, hardware="geforce-rtx-4090")
+    assert plan.start.fits is not False
+    assert "--gpu-layers 99" in " ".join(" ".join(plan.start.paste_lines).split())
+
+
 def test_a_cache_that_is_told_bounds_the_load_and_is_found_where_more_is_free(shipped: Workspace) -> None:
     rate, rules = {}, {}
     for size in (2, 8, -1):
