@@ -147,6 +147,22 @@ def test_training_scripts_are_priced_as_they_are_told_and_say_whether_they_fit(
     assert "it does not fit, but" in run("recommend", *asked, "--count", 8).err
 
 
+def test_a_launch_that_is_kept_though_it_does_not_fit_is_told_what_makes_it_fit(
+    run: Any, tmp_path: Any
+) -> None:
+    script = tmp_path / "full.sh"
+    words = "--stage sft --finetuning_type full --cutoff_len 8192 --per_device_train_batch_size 2 --bf16 true"
+    script.write_text(
+        f"llamafactory-cli train --model_name_or_path Qwen/Qwen2.5-14B {words}"
+        " --deepspeed examples/deepspeed/ds_z2_config.json",
+        encoding="utf-8",
+    )
+    ran = run("recommend", script, "--hardware", "910B3", "--count", 8)
+    said = " ".join(ran.err.split())
+    assert "but your script is kept" in said
+    assert "it does not fit, but micro-batches of 1 and all spread (ZeRO 3, FSDP) takes" in said
+
+
 def test_where_accumulated_gradients_have_no_room_a_trainer_starts_without_them(run: Any) -> None:
     """As it does until it is told to accumulate; a step that is told to is refused, and so are its gradients."""
     machine = ("--hardware", "8xa100-sxm4-40gb", "--software", "transformers=")

@@ -316,7 +316,8 @@ class StartFinder:
             asked = on_fewer_devices(asked) or asked
             options = layout_options(asked)
         if not options and (why := why_not_judged(situation, asked)):
-            draft.notes.append(why)
+            fit = self._training_fit(situation, asked) if is_judged(asked) else None
+            draft.notes += [why] if fit is None else [why, fit.words]
             draft.degrees = {name: int(float(str(size))) for name, size in asked.degrees.items()}
             return [] if situation.problem.situation.has_script else self._unpriced(draft, sizes)
         if not options and (others := asked.degrees and layout_options(asked.undivided)):
@@ -327,8 +328,7 @@ class StartFinder:
         if not options:
             smallest = smallest_fit(asked.undivided if asked.degrees else asked)
             if smallest is None or situation.devices is not None:
-                told = replace(asked.question, settings={**asked.question.settings, **asked.degrees})
-                fit = fit_of_question(told) if situation.is_training else None
+                fit = self._training_fit(situation, asked)
                 draft.notes += [fit.words] if fit is not None else []
                 unfit = unfit_start(draft.situation, smallest, narrower_fit(asked), fit)
                 most = most_copies(asked.question)
@@ -355,6 +355,12 @@ class StartFinder:
             layout = one.option.layout
             kinds.setdefault((layout.tp, layout.pp, layout.ep > 1), one)
         return shown_layouts(list(kinds.values()))
+
+    @staticmethod
+    def _training_fit(situation: StartSituation, query: LayoutQuestion) -> TrainingFit | None:
+        """The verdict on the memory of a launch that trains, and what makes it fit."""
+        told = replace(query.question, settings={**query.question.settings, **query.degrees})
+        return fit_of_question(told) if situation.is_training else None
 
     @staticmethod
     def _narrowed(draft: StartDraft, query: LayoutQuestion) -> LayoutQuestion:

@@ -111,7 +111,7 @@ def why_not_judged(situation: StartSituation, query: LayoutQuestion) -> str:
     if situation.is_training:
         return (
             "by the memory model it does not fit, but your script is kept: if it runs, shorter lengths"
-            " (--shape) may be why; tunegraph estimate names what takes less"
+            " (--shape) may be why"
         )
     less = f" in the {query.usable:.0%} of the memory that it takes" if query.usable < USABLE_MEMORY else ""
     return (
