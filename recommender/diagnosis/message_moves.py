@@ -7,7 +7,7 @@ Advice are a verb and a setting ("try increasing gpu_memory_utilization"). Only 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kg.terms.setting_registry import registry, softwares
@@ -29,6 +29,8 @@ _ORDER = re.compile(
     r"\bat (?:least|most)\b|no more than|\bbeyond\b|\babove\b|\bbelow\b|[<>]=?|can hold at most"
 )
 _DIVIDES = re.compile(r"(?i)divisible by|multiple of|evenly divide|does not divide")
+_TIMES = re.compile(r"\s*[x*×]\s*")
+"""Stands between the factors of one number."""
 _NOT_KNOWN = re.compile(r"unrecognized arguments: (.*)")
 _SAME = re.compile(r"(?i)\bequals?\b|must match|not match|!=|==|\bsame as\b")
 _NUMBER = re.compile(
@@ -109,8 +111,11 @@ class MessageMoves:
 
     def _limits(self, text: str, slots: Sequence[tuple[int, int, str]]) -> Iterator[Move]:
         amounts = list(_amounts(text, slots))
-        for first, second in pairwise(amounts):
-            between = text[first.end : second.start]
+        before = 1.0
+        for factor, second in pairwise(amounts):
+            between = text[factor.end : second.start]
+            first = factor if before == 1 else replace(factor, value=before * factor.value, names=())
+            before = first.value if _TIMES.fullmatch(between) else 1.0
             if len(between) > MOST_BETWEEN or first.value == second.value:
                 continue
             if _DIVIDES.search(between):

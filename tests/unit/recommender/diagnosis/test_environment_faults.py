@@ -48,3 +48,19 @@ def test_what_programs_tell_on_their_way_is_no_fault_of_the_environment(tmp_path
     (log := tmp_path / "run.log").write_text(line + "\n")
     environment = {item.id for item in FAULTS if item.source.title.startswith(("Python", "Linux", "Bash"))}
     assert not environment & {item.fault.id for item in read_faults(log, FAULTS)}
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("[WARNING] [stage3.py:1991:step] 3 pytorch allocator cache flushes since last step. this happens when there is high memory pressure", "allocator-retries"),
+        ("[rank0]:[titan] WARNING - 164 CUDA memory allocation retries.", "allocator-retries"),
+        ("RuntimeError: Expected to mark a variable ready only once. This error is caused by one of the following reasons", "ddp-ready-twice"),
+        ("[E ProcessGroupNCCL.cpp:630] [Rank 5] Some NCCL operations have failed or timed out. Due to the asynchronous nature", "nccl-watchdog-timeout"),
+    ],
+)  # fmt: skip
+def test_what_trainings_say_of_memory_gradients_and_collectives_is_named(
+    tmp_path: Path, line: str, fault: str
+) -> None:
+    (log := tmp_path / "run.log").write_text(line + "\n")
+    assert [item.fault.id for item in read_faults(log, FAULTS)] == [fault]

@@ -45,6 +45,11 @@ def moves(program: str, line: str, further: str = "", **given: str) -> dict[str,
         ),
         ("vllm", "ValueError: no graphs here, set --enforce-eager", {"--enforce-eager": "on"}),
         ("vllm", "ValueError: wrong backend, use --block-size 64 for it", {"--block-size": "64"}),
+        (
+            "ms-swift",
+            "ValueError: The global train batch size (8 x 2) must be evenly divisible by num_generations (6).",
+            {"--num_generations": "one of 2, 4, 8"},
+        ),
         ("vllm", "ValueError: heads (32) must be divisible by tensor parallel size (8).", {}),
         ("vllm", "ValueError: --async-scheduling is set, which is not used if max_num_seqs is used", {}),
         (
