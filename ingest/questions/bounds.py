@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from kg.errors import InputError
 from kg.nouns.values import Value
 from kg.terms.facts import FACTS, FactType
-from kg.terms.meanings import kind_of, phrase_of, size_of
+from kg.terms.meanings import kind_of, meaning_of, phrase_of, size_of
 
 LARGEST_SYSTEM = 2**20
 """Devices of the largest system that is announced: more than a million of an Atlas 960 SuperCluster (Huawei
@@ -95,7 +95,9 @@ def check_settings(settings: Mapping[str, Value], program: str = "") -> None:
         kind = kind_of(name)
         if value == LEFT_OPEN:
             continue
-        other = said.setdefault(size_of(name, program) or name, name)
+        meaning = meaning_of(name, program)
+        gives_way = meaning is not None and meaning.yields
+        other = said.setdefault((None if gives_way else size_of(name, program)) or name, name)
         if str(settings[other]) != str(value):
             said_by = f"{other} is {settings[other]} and {name} {value}"
             words = phrase_of(name, program)

@@ -133,7 +133,8 @@ class Screen:
         found = release.look_up(written or name, suggest=False) if release is not None else None
         if found is not None and found.setting is not None:
             is_alias = found.setting.place is SettingPlace.ENV and name in found.setting.aliases
-            return found.setting.place, name if is_alias else found.setting.key
+            is_beneath = found.standing is Standing.PASSED_ON  # of a section that takes any key
+            return found.setting.place, name if is_alias or is_beneath else found.setting.key
         if written:
             return SettingPlace.FLAG, written
         if release is not None and (stem := name.removeprefix("speculative_")) != name:

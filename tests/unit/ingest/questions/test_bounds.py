@@ -60,6 +60,13 @@ def test_a_size_that_a_file_leaves_to_its_reader_contradicts_nothing() -> None:
         check_settings(told)
 
 
+def test_turns_without_a_pipeline_give_way_to_those_of_one() -> None:
+    """MindFormers has both in its files, and reads the first where layers are in one stage."""
+    check_settings(
+        {"parallel_config.micro_batch_num": 8, "runner_config.gradient_accumulation_steps": 1}, "mindformers"
+    )
+
+
 def test_a_name_says_what_its_program_means_by_it() -> None:
     settings: dict[str, Value] = {"parallel": 4, "batch_size": 512}
     check_settings(settings, "llama.cpp")  # whose batch is of tokens, beside four users

@@ -19,6 +19,21 @@ from kg.terms.dialects import statement
             "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path=a/B trainer.n_gpus_per_node=8 trainer.nnodes=2",
             {"software": {"verl": ""}, "count": 16, "model": "a/B"},
         ),
+        (
+            "megatron sft --load Qwen3-30B-A3B-mcore --max_length 8192",
+            {"software": {"ms-swift": ""}, "model": "Qwen3-30B-A3B-mcore"},
+        ),
+        (
+            (
+                "torchrun --nproc_per_node 8 examples/nlp/language_modeling/tuning/megatron_gpt_finetuning.py"
+                " trainer.devices=8 model.restore_from_path=a.nemo model.data.train_ds.max_seq_length=2048"
+            ),
+            {"software": {"nemo": ""}, "count": 8, "shape": {"seq_len": 2048}},
+        ),
+        (
+            "accelerate launch --num_processes 8 -m trl.scripts.grpo --model_name_or_path a/B",
+            {"software": {"trl": ""}, "count": 8, "model": "a/B"},
+        ),
         ("trl reward --model_name_or_path a/B", {"software": {"trl": ""}, "traits": {"method": "rm"}}),
         (
             "python3 -m MaxText.train base.yml model_name=b ici_fsdp_parallelism=16 dcn_data_parallelism=2",
@@ -84,6 +99,11 @@ def test_a_flag_with_capitals_keeps_them() -> None:
         "torchrun --nproc_per_node 4 pretrain_gpt.py --freeze-ViT --tensor-model-parallel-size 2", "p.sh"
     )
     assert read.question["places"] == {"freeze_vit": "--freeze-ViT"}
+
+
+@pytest.mark.parametrize("said", ["model.peft.peft_scheme=lora", "model.peft.lora_tuning.adapter_dim=16"])
+def test_a_script_of_nemo_says_its_adapters(said: str) -> None:
+    assert statement(dict([said.split("=")]), "nemo").facts["lora_rank"] in {16, 32}
 
 
 @pytest.mark.parametrize("command", ["swift sft --model a/B", "llamafactory-cli train a.yaml"])

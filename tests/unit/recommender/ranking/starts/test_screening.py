@@ -181,6 +181,12 @@ def test_a_setting_that_runs_now_has_its_place(name: str, place: SettingPlace, k
     assert screen().place_of(name) == (place, key)
 
 
+def test_a_field_of_a_section_that_takes_any_key_keeps_its_name() -> None:
+    made = screen(situation(framework="mindformers", version="2.1.0"))
+    for name in ("runner_config.gradient_accumulation_steps", "runner_config.epochs"):
+        assert made.place_of(name)[1] == name
+
+
 def test_what_a_release_removed_is_written_as_what_says_the_same_there() -> None:
     made = screen(situation(framework="sglang", version="0.5.23"))
     kept, _ = made.sift([agreed("--disable-piecewise-cuda-graph")])
