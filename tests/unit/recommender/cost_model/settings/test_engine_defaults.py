@@ -106,3 +106,11 @@ def test_engines_that_share_experts_step_together(engine: str, steps: str) -> No
 )
 def test_a_release_older_than_the_table_is_said(engine: str, version: str, is_older: bool) -> None:
     assert ("older than the releases" in age_note(engine, version)) == is_older
+
+
+@pytest.mark.parametrize(
+    ("engine", "recomputed"), [("trl", "full"), ("llama-factory", "full"), ("transformers", "none")]
+)
+def test_trainers_recompute_as_their_configurations_do(engine: str, recomputed: str) -> None:
+    """TRL switches gradient checkpointing on since 0.22; the trainer beneath it does not."""
+    assert engine_defaults("training", engine, "")["recompute"] == recomputed
