@@ -305,6 +305,7 @@ def _reliefs(
     if tokens <= (fits := server.longest(length, room)) < length and fits >= PAGE:
         yield {**better, "max_len": fits}
     if "device_layers" in stated:
+        yield from ({**better, **change} for change in _experts_away(server, length, room))
         layers = range(int(question.model.layers), 0, -1)
         here = (n for n in layers if sum(server.parts(length, device_layers=n).values()) <= room)
         if (most := next(here, 0)) and most < question.model.layers:
@@ -320,6 +321,18 @@ def _reliefs(
     wide_weights = question.settings.get("precision", "bf16") in {"bf16", "fp16"}
     if narrow and wide_weights and server.longest(length, room, precision="fp8") == length:
         yield {**better, "precision": "fp8"}
+
+
+def _experts_away(server: ServerMemory, length: int, room: float) -> Iterator[Mapping[str, Value]]:
+    """The change to the experts of as many layers on the host as leave room for the rest of all layers."""
+    model = server.question.model
+    if not model.experts:
+        return
+    whole = server.parts(length, device_layers=model.layers)
+    layers = model.layers - model.dense_layers
+    each = whole["weights"] * model.routed_parameters / model.parameters / layers
+    if (least := math.ceil((sum(whole.values()) - room) / each)) <= layers:
+        yield {"device_layers": int(model.layers) + 1, "host_experts": int(model.dense_layers) + least}
 
 
 def _wider(

@@ -8,7 +8,13 @@ import pytest
 
 from kg.terms.dialects import spell
 from recommender.cost_model.question import Question
-from recommender.ranking.feasibility.server_fit import ServerFit, server_fit, sglang_reserve, share_too_high
+from recommender.ranking.feasibility.server_fit import (
+    ServerFit,
+    server_fit,
+    sglang_reserve,
+    share_too_high,
+    written_change,
+)
 from tests.unit.recommender.cost_model.machines import facts as facts_of
 from tests.unit.recommender.cost_model.machines import machine_of, model
 
@@ -162,6 +168,21 @@ def test_llama_cpp_is_told_how_many_layers_fit() -> None:
         told = replace(question, settings={**question.settings, "device_layers": layers + more})
         fit = server_fit(told, {"-c": 16384, "-ngl": layers + more}, "llama.cpp")
         assert (fit is None) == starts
+
+
+def test_experts_leave_the_device_before_whole_layers_do() -> None:
+    """As few as make room: with one layer's less the weights alone are beyond it."""
+    question = Question(
+        model=model("qwen3-235b-a22b"), machine=machine_of("geforce-rtx-4090", 1), phase="serving",
+        engine="llama.cpp", settings={"precision": "w4a16", "device_layers": 20},
+    )  # fmt: skip
+    found = server_fit(question, {"-c": 16384, "-ngl": 20}, "llama.cpp")
+    assert found is not None
+    assert found.reliefs[0]["device_layers"] == 95
+    layers = found.reliefs[0]["host_experts"]
+    assert isinstance(layers, int)
+    assert 70 < layers <= 94
+    assert written_change(found.reliefs[0], "llama.cpp", "", {}) == f"--gpu-layers 95 --n-cpu-moe {layers}"
 
 
 @pytest.mark.parametrize(
