@@ -31,10 +31,6 @@ _MEANT = 0.5
 """Share of the load from which a limit only queues the rest, which may be meant: a note."""
 _CHECKED_LENGTHS = OF_VLLM | {"sglang"}
 """Engines that compare the longest sequence with the positions of the model's configuration, and refuse."""
-_MEETING = frozenset({"rdzv_endpoint", "rdzv-endpoint", "master_addr", "master-addr"})
-"""Options and variables that say where the processes of several servers meet."""
-_LOOPS = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
-"""Addresses by which a server reaches itself alone."""
 _PACKED = ("awq", "gptq")
 """Beginnings of formats that an engine loads and does not make."""
 _SPREAD = {
@@ -57,7 +53,6 @@ def launch_findings(case: AuditCase) -> Iterator[SettingFinding]:
         yield from _devices(case, values)
     yield from relation_findings(case)
     yield from _below(case)
-    yield from _met_alone(case)
     if not is_training:
         yield from _of_the_model(case, read)
 
@@ -95,29 +90,6 @@ def _devices(case: AuditCase, values: Mapping[str, Value]) -> Iterator[SettingFi
                 level=FindingLevel.WARNING,
                 remedy=f"{setting.key}: {needed} device{'s' if needed > 1 else ''}",
             )  # fmt: skip
-
-
-def _met_alone(case: AuditCase) -> Iterator[SettingFinding]:
-    """Find servers that are to meet at an address by which each reaches itself alone.
-
-    Source:
-        https://docs.pytorch.org/docs/stable/elastic/run.html: one endpoint for all nodes, on one of them.
-    """
-    nodes = _number(case, "nodes") or 1
-    for setting in case.settings:
-        host = setting.value.rpartition(":")[0] or setting.value
-        if nodes > 1 and setting.is_known and setting.key.strip("-").lower() in _MEETING and host in _LOOPS:
-            yield _finding(
-                setting,
-                "met-alone",
-                (
-                    f"{nodes:.0f} servers are to meet at an address by which each reaches itself alone",
-                    f"{nodes:.0f} 台服务器要在只能访问本机的地址会合",
-                ),
-                ("they wait for each other, and the start ends with a timeout", "互相等待，启动超时失败"),
-                level=FindingLevel.WARNING,
-                remedy=f"{setting.key}: an address of the first server",
-            )
 
 
 def _below(case: AuditCase) -> Iterator[SettingFinding]:

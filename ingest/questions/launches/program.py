@@ -116,12 +116,6 @@ class StartedProgram:
         """The options of launchers that configure the program too, by flags or a file."""
         yield from (options for name, options in self.launchers.items() if launcher_rows()[name].get("file"))
 
-    def meeting(self) -> Iterator[tuple[str, str]]:
-        """The options of launchers that say where the processes of several servers meet, with that place."""
-        for name, options in self.launchers.items():
-            told = ((option, options.text(option)) for option in launcher_rows()[name].get("meets", ()))
-            yield from ((option, place) for option, place in told if place is not None)
-
     def launcher_files(self) -> Iterator[tuple[LaunchOptions, str]]:
         """The files of settings that launchers are given, each with the options of its launcher."""
         for name, options in self.launchers.items():

@@ -109,7 +109,6 @@ def _variables(launch: Launch) -> Iterator[Stated]:
 
 def _words(launch: Launch) -> Iterator[Stated]:
     words, signs = launch.started.words, launch.started.signs
-    yield from ((f"--{option}", place, SettingPlace.FLAG) for option, place in launch.started.meeting())
     for options in launch.started.configuring():
         for name, value in options.values.items():
             if not options.places.get(name, "-").startswith("-"):

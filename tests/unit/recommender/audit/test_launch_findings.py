@@ -163,20 +163,3 @@ def test_a_file_of_deepspeed_says_what_the_trainer_above_it_says(below: object, 
     )
     rules = [item.rule for item in judge_settings(case, shipped_rules())]
     assert ("deepspeed-mismatch" in rules) is found
-
-
-@pytest.mark.parametrize(
-    ("place", "nodes", "is_found"),
-    [
-        ("--rdzv_endpoint localhost:29400", 2, True),
-        ("--master_addr=127.0.0.1", 2, True),
-        ("--rdzv_endpoint localhost:29400", 1, False),
-        ("--rdzv_endpoint node-0:29400", 2, False),
-        ("--rdzv_endpoint $HOST:29400", 2, False),
-    ],
-)
-def test_servers_meet_at_an_address_that_all_reach(place: str, nodes: int, *, is_found: bool) -> None:
-    script = f"torchrun --nnodes 2 --nproc_per_node 8 {place} run_clm.py --model_name_or_path a/B --bf16"
-    rules = judged(script, "transformers", "5.0.0", nodes=nodes, phase="training")
-    assert ("met-alone" in rules) is is_found
-    assert "met-alone" not in judged("export MASTER_ADDR=localhost\ntorchrun run_clm.py --bf16", nodes=1)
