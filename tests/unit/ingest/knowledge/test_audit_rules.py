@@ -66,7 +66,11 @@ def test_settings_of_a_shipped_rule_are_in_the_registry_of_one_of_its_programs()
     for rule in shipped_rules():
         shipped = [name for name in rule.programs if name in softwares()]
         for key in rule.settings if shipped else ():
-            looked = (registry(name).find(key, None, "") for name in shipped)
+            section, _, field = key.rpartition(
+                "."
+            )  # of accelerate's file its flags, of Transformers' without a word
+            forms = (key, f"--{field}", f"--fsdp_{field}") if section == "fsdp_config" else (key,)
+            looked = (registry(name).find(one, None, "") for name in shipped for one in forms)
             layers = (layer for name in shipped for layer in registry(name).at().layers())
             if not any(looked) and not any(layer.registry.find(key) for layer in layers):
                 unknown.append(f"{rule.id}: {key}")
