@@ -140,7 +140,11 @@ def in_module(module: ModuleType) -> Iterator[Expression]:
         uses = USED.get(f"{where} {text[:80]}") or uses_of(source)
         yield Expression(f"{where} {text[:80]}", text, 0, uses)
     tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    functions = [  # what a table that is made once holds was taken from its value above
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and "cache" not in map(ast.unparse, node.decorator_list)
+    ]
     at_a_call = {node for function in functions for node in ast.walk(function)}
     for node in ast.walk(tree):
         match node:
