@@ -18,13 +18,13 @@ import data
 from kg.nouns.codec import JsonNoun, in_json
 
 _TABLE: Sequence[Mapping[str, Any]] = yaml.safe_load(data.text("settings/training_rates.yaml"))
-_NUMBER = r"(\d[\d,]*\.?\d*(?:e[+-]?\d+)?)([KMB]?)"
+_NUMBER = r"(\d[\d,]*+\.?\d*+(?:e[+-]?\d++)?)([KMB]?)"
 _SUFFIX = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9}
 PART = "part"
 _EXPRESSIONS = [
     re.compile(
-        (re.escape(row["before"]) if "before" in row else "")
-        + (r"(\w+):\s*" if row["what"] == PART else "()")
+        (re.escape(row["before"]) if "before" in row else r"(?<![\d,.])")
+        + (r"(\w++):\s*+" if row["what"] == PART else "()")
         + _NUMBER
         + (re.escape(row["after"]) if "after" in row else "")
     )
