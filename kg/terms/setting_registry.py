@@ -128,12 +128,10 @@ class ReleaseSettings:
         standing = Standing.PASSED_ON if found.beneath else Standing.TAKEN
         if not here and not (found.beneath and self._has_below(found.setting.key)):
             removed, above = found.setting.removed, self.registry.above(found.setting.key)
+            is_open = not found.beneath and above is not None and above.setting.in_release(self.release)
+            standing = Standing.PASSED_ON if is_open else Standing.REMOVED  # a section that takes any key
             if not removed or release_key(self.release) < release_key(removed):
                 standing = Standing.NOT_YET
-            elif found.beneath or above is None or not above.setting.in_release(self.release):
-                standing = Standing.REMOVED
-            else:
-                standing = Standing.PASSED_ON  # its section takes any key: the schema alone lost it
         return LookUp(
             standing=standing,
             release=self.release,
